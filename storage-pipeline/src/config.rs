@@ -1,0 +1,305 @@
+//! Everything that can be set, with its default and its range. `Storage::open` takes it, after `validate`.
+
+use std::{fmt, path::PathBuf, time::Duration};
+
+/// Who tells the caller, and who releases the latches. The steps are the same in every mode; only the thread that
+/// runs them differs. `docs/completion-modes.md` compares the modes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CompletionMode {
+    /// One scheduler thread tells the caller and releases the latches.
+    SchedulerThread,
+    /// The apply pool tells the caller through the slot; one scheduler thread releases the latches.
+    #[default]
+    ApplyNotify,
+    /// No scheduler thread: the apply pool tells the caller, releases the latches and starts the successors.
+    ApplyAll,
+    /// No scheduler thread: the worker pool tells the caller and releases the latches.
+    WorkerAll,
+    /// No scheduler thread: the apply pool tells the caller through the slot; the worker pool releases the latches.
+    ApplyNotifyWorkerRelease,
+}
+
+impl CompletionMode {
+    /// Every mode, in the order of the documentation.
+    pub const ALL: [Self; 5] = [
+        Self::SchedulerThread,
+        Self::ApplyNotify,
+        Self::ApplyAll,
+        Self::WorkerAll,
+        Self::ApplyNotifyWorkerRelease,
+    ];
+
+    /// Whoever settles a command tells its caller at once; otherwise the releaser does.
+    #[must_use]
+    pub const fn settler_tells(self) -> bool {
+        matches!(self, Self::ApplyNotify | Self::ApplyAll | Self::ApplyNotifyWorkerRelease)
+    }
+
+    /// Who releases the latches of a settled command.
+    #[must_use]
+    pub const fn releaser(self) -> Releaser {
+        match self {
+            Self::SchedulerThread | Self::ApplyNotify => Releaser::SchedulerThread,
+            Self::ApplyAll => Releaser::SettlingThread,
+            Self::WorkerAll | Self::ApplyNotifyWorkerRelease => Releaser::WorkerPool,
+        }
+    }
+}
+
+impl fmt::Display for CompletionMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::SchedulerThread => "SchedulerThread",
+            Self::ApplyNotify => "ApplyNotify",
+            Self::ApplyAll => "ApplyAll",
+            Self::WorkerAll => "WorkerAll",
+            Self::ApplyNotifyWorkerRelease => "ApplyNotifyWorkerRelease",
+        })
+    }
+}
+
+impl std::str::FromStr for CompletionMode {
+    type Err = UnknownMode;
+
+    fn from_str(name: &str) -> Result<Self, UnknownMode> {
+        let named = |mode: &Self| mode.to_string().eq_ignore_ascii_case(name);
+        Self::ALL.into_iter().find(named).ok_or_else(|| UnknownMode(name.to_owned()))
+    }
+}
+
+/// No completion mode has this name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownMode(pub String);
+
+impl fmt::Display for UnknownMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown completion mode \"{}\"; known are", self.0)?;
+        CompletionMode::ALL.iter().try_for_each(|mode| write!(f, " {mode}"))
+    }
+}
+
+impl std::error::Error for UnknownMode {}
+
+/// The thread that releases the latches of a settled command and wakes its successors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Releaser {
+    /// The one scheduler thread.
+    SchedulerThread,
+    /// The thread that settled the command.
+    SettlingThread,
+    /// A thread of the worker pool.
+    WorkerPool,
+}
+
+/// How a snapshot is made safe to read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadPolicy {
+    /// Under the leader's lease where it is valid, else through ReadIndex.
+    #[default]
+    Lease,
+    /// Always through ReadIndex, as if the lease were never valid.
+    ReadIndex,
+}
+
+/// The configuration of a store.
+///
+/// ```
+/// use storage_pipeline::{CompletionMode, Config};
+/// let mut config = Config::new("/var/lib/store");
+/// config.completion_mode = CompletionMode::WorkerAll;
+/// config.worker_threads = 0;
+/// let error = config.validate().unwrap_err();
+/// assert_eq!(error.field, "worker_threads");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The data directory. It is created where it does not exist.
+    pub dir: PathBuf,
+    /// Who tells the caller and who releases the latches.
+    pub completion_mode: CompletionMode,
+    /// Number of latch slots, a power of two. Keys that share a slot share its lock for some nanoseconds, no more.
+    pub latch_slots: usize,
+    /// Most commands in flight, waiting ones and reads included.
+    pub max_in_flight_commands: usize,
+    /// Most bytes of keys and values in flight, waiting commands included.
+    pub max_in_flight_bytes: usize,
+    /// Longest key in bytes.
+    pub max_key_bytes: usize,
+    /// Longest value in bytes.
+    pub max_value_bytes: usize,
+    /// Time that a command is given where its caller names none.
+    pub default_timeout: Duration,
+    /// Threads of the worker pool.
+    pub worker_threads: usize,
+    /// Threads of the apply pool. One region is applied by one thread.
+    pub apply_threads: usize,
+    /// Length of a raft tick.
+    pub tick: Duration,
+    /// Ticks without a leader after which an election starts.
+    pub election_ticks: usize,
+    /// Ticks between two heartbeats. Each renews the lease.
+    pub heartbeat_ticks: usize,
+    /// The share of the election timeout by which clocks may drift apart, in per cent. The lease is shorter by it.
+    pub clock_drift_percent: u32,
+    /// How a snapshot is made safe to read.
+    pub read_policy: ReadPolicy,
+    /// Most messages that wait for the raftstore before it refuses more.
+    pub raftstore_mailbox: usize,
+    /// Most committed bytes that are handed to apply in one task.
+    pub max_apply_bytes: u64,
+    /// Applied log entries that are kept before the log is truncated.
+    pub log_gc_entries: u64,
+    /// Time that `Storage::open` waits for leadership and replay.
+    pub open_timeout: Duration,
+}
+
+impl Config {
+    /// The defaults, for this data directory.
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self {
+            dir: dir.into(),
+            completion_mode: CompletionMode::default(),
+            latch_slots: 4096,
+            max_in_flight_commands: 16 * 1024,
+            max_in_flight_bytes: 100 << 20,
+            max_key_bytes: 4 << 10,
+            max_value_bytes: 8 << 20,
+            default_timeout: Duration::from_secs(10),
+            worker_threads: 2,
+            apply_threads: 1,
+            tick: Duration::from_millis(50),
+            election_ticks: 20,
+            heartbeat_ticks: 2,
+            clock_drift_percent: 20,
+            read_policy: ReadPolicy::default(),
+            raftstore_mailbox: 32 * 1024,
+            max_apply_bytes: 4 << 20,
+            log_gc_entries: 64 * 1024,
+            open_timeout: Duration::from_secs(60),
+        }
+    }
+
+    /// How long a lease lasts: the election timeout less the drift bound.
+    #[must_use]
+    pub fn lease(&self) -> Duration {
+        let election = self.tick * u32::try_from(self.election_ticks).unwrap_or(u32::MAX);
+        election * (100 - self.clock_drift_percent.min(99)) / 100
+    }
+
+    /// Checks every value.
+    ///
+    /// # Errors
+    /// The first field that is out of its range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let counts = [
+            ("latch_slots", self.latch_slots, 1, 1 << 24),
+            ("max_in_flight_commands", self.max_in_flight_commands, 1, 1 << 24),
+            ("max_in_flight_bytes", self.max_in_flight_bytes, 1, usize::MAX),
+            ("max_key_bytes", self.max_key_bytes, 1, 1 << 20),
+            ("max_value_bytes", self.max_value_bytes, 1, 1 << 30),
+            ("worker_threads", self.worker_threads, 1, 1024),
+            ("apply_threads", self.apply_threads, 1, 1024),
+            ("election_ticks", self.election_ticks, 3, 10_000),
+            ("heartbeat_ticks", self.heartbeat_ticks, 1, self.election_ticks.saturating_sub(1)),
+            ("raftstore_mailbox", self.raftstore_mailbox, 1, 1 << 24),
+            ("clock_drift_percent", self.clock_drift_percent as usize, 1, 90),
+        ];
+        for (field, value, least, most) in counts {
+            if !(least..=most).contains(&value) {
+                return Err(ConfigError { field, value: value.to_string(), range: format!("{least} to {most}") });
+            }
+        }
+        if !self.latch_slots.is_power_of_two() {
+            let value = self.latch_slots.to_string();
+            return Err(ConfigError { field: "latch_slots", value, range: "a power of two".to_owned() });
+        }
+        let millisecond = Duration::from_millis(1);
+        let hour = Duration::from_secs(3600);
+        let times = [
+            ("tick", self.tick, millisecond, Duration::from_secs(10)),
+            ("default_timeout", self.default_timeout, millisecond, 24 * hour),
+            ("open_timeout", self.open_timeout, millisecond, 24 * hour),
+        ];
+        for (field, value, least, most) in times {
+            if !(least..=most).contains(&value) {
+                let range = format!("{least:?} to {most:?}");
+                return Err(ConfigError { field, value: format!("{value:?}"), range });
+            }
+        }
+        for (field, value) in [("max_apply_bytes", self.max_apply_bytes), ("log_gc_entries", self.log_gc_entries)] {
+            if value == 0 {
+                return Err(ConfigError { field, value: "0".to_owned(), range: "1 or more".to_owned() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A value of the configuration is out of its range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// Name of the field.
+    pub field: &'static str,
+    /// The value it has.
+    pub value: String,
+    /// The range in words.
+    pub range: String,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is {}, which is not {}", self.field, self.value, self.range)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_valid_and_the_lease_is_shorter_than_an_election() {
+        let config = Config::new("d");
+        config.validate().unwrap();
+        assert!(config.lease() < config.tick * config.election_ticks as u32);
+    }
+
+    #[test]
+    fn every_bad_value_names_its_field_its_value_and_its_range() {
+        let bad: [(&str, fn(&mut Config)); 17] = [
+            ("latch_slots", |c| c.latch_slots = 0),
+            ("latch_slots", |c| c.latch_slots = 3),
+            ("max_in_flight_commands", |c| c.max_in_flight_commands = 0),
+            ("max_in_flight_bytes", |c| c.max_in_flight_bytes = 0),
+            ("max_key_bytes", |c| c.max_key_bytes = 0),
+            ("max_value_bytes", |c| c.max_value_bytes = (1 << 30) + 1),
+            ("worker_threads", |c| c.worker_threads = 0),
+            ("apply_threads", |c| c.apply_threads = 1025),
+            ("election_ticks", |c| c.election_ticks = 1),
+            ("heartbeat_ticks", |c| c.heartbeat_ticks = c.election_ticks),
+            ("raftstore_mailbox", |c| c.raftstore_mailbox = 0),
+            ("clock_drift_percent", |c| c.clock_drift_percent = 91),
+            ("tick", |c| c.tick = Duration::ZERO),
+            ("default_timeout", |c| c.default_timeout = Duration::ZERO),
+            ("open_timeout", |c| c.open_timeout = Duration::MAX),
+            ("max_apply_bytes", |c| c.max_apply_bytes = 0),
+            ("log_gc_entries", |c| c.log_gc_entries = 0),
+        ];
+        for (field, spoil) in bad {
+            let mut config = Config::new("d");
+            spoil(&mut config);
+            let error = config.validate().unwrap_err();
+            assert_eq!(error.field, field);
+            assert!(error.to_string().contains(&error.value), "{error}");
+        }
+    }
+
+    #[test]
+    fn modes_are_named_as_they_print() {
+        for mode in CompletionMode::ALL {
+            assert_eq!(mode.to_string().to_lowercase().parse(), Ok(mode));
+        }
+        assert!("Nobody".parse::<CompletionMode>().unwrap_err().to_string().contains("WorkerAll"));
+    }
+}

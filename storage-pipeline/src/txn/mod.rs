@@ -1,0 +1,1 @@
+//! Percolator on four column families.
