@@ -1,0 +1,316 @@
+//! A cell for any one-word owner: an atomic `Option<Box<V>>`, `Option<Arc<V>>` or `Option<Callback<T>>`.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use crate::callback::Callback;
+use crate::primitive::{const_unless_loom, Word, WordCell};
+
+mod sealed {
+    use core::ptr::NonNull;
+
+    /// Turns an owner into a pointer and back.
+    pub trait IntoPointer: Sized {
+        fn into_pointer(self) -> NonNull<()>;
+
+        /// # Safety
+        ///
+        /// `pointer` comes from `into_pointer` of the same type, and is given up here.
+        unsafe fn from_pointer(pointer: NonNull<()>) -> Self;
+    }
+}
+use sealed::IntoPointer;
+
+/// An owner that is one word wide: [`Box`], [`Arc`] (both of sized values) and [`Callback`].
+///
+/// Sealed: no other crate can implement it.
+pub trait OneWord: IntoPointer {}
+
+impl<V> OneWord for Box<V> {}
+impl<V> OneWord for Arc<V> {}
+impl<T> OneWord for Callback<T> {}
+
+impl<V> IntoPointer for Box<V> {
+    #[inline]
+    fn into_pointer(self) -> NonNull<()> {
+        // SAFETY: a pointer out of a box is not null.
+        unsafe { NonNull::new_unchecked(Box::into_raw(self).cast()) }
+    }
+
+    #[inline]
+    unsafe fn from_pointer(pointer: NonNull<()>) -> Self {
+        // SAFETY: by contract the pointer came out of such a box.
+        unsafe { Box::from_raw(pointer.cast().as_ptr()) }
+    }
+}
+
+impl<V> IntoPointer for Arc<V> {
+    #[inline]
+    fn into_pointer(self) -> NonNull<()> {
+        // SAFETY: a pointer out of an `Arc` is not null.
+        unsafe { NonNull::new_unchecked(Arc::into_raw(self).cast_mut().cast()) }
+    }
+
+    #[inline]
+    unsafe fn from_pointer(pointer: NonNull<()>) -> Self {
+        // SAFETY: by contract the pointer came out of such an `Arc`.
+        unsafe { Arc::from_raw(pointer.cast().as_ptr()) }
+    }
+}
+
+impl<T> IntoPointer for Callback<T> {
+    #[inline]
+    fn into_pointer(self) -> NonNull<()> {
+        self.into_word().pointer()
+    }
+
+    #[inline]
+    unsafe fn from_pointer(pointer: NonNull<()>) -> Self {
+        // SAFETY: by contract the pointer is that of a callback's word.
+        unsafe { Callback::from_word(Word::new(pointer)) }
+    }
+}
+
+/// The owner behind a word that was taken out of a cell.
+///
+/// # Safety
+///
+/// `word` was made of the pointer of a `P`, and is given up here.
+#[inline]
+unsafe fn own<P: OneWord>(word: Word) -> P {
+    // SAFETY: the same contract.
+    unsafe { P::from_pointer(word.pointer()) }
+}
+
+/// An atomic `Option<P>` for an owner that is one word wide, without locks.
+///
+/// What crossbeam's `AtomicOption` was before it was removed, with the orderings that it lacked. Values go in and out by
+/// `&self`, as often as one likes; each is owned by the cell or by exactly one of its users. For a callback that is to
+/// be completed once, use a [`CallbackSlot`](crate::CallbackSlot), which remembers that it was.
+///
+/// Every operation is wait-free. The value that an operation replaces is handed to the caller, so no destructor runs
+/// inside.
+///
+/// # Ordering
+///
+/// Everything that happened before a value was put in is visible to whoever takes it out, or drops the cell.
+///
+/// # Examples
+///
+/// ```
+/// use callback_slot::OptionCell;
+///
+/// static LATEST: OptionCell<Box<String>> = OptionCell::empty();
+///
+/// assert!(LATEST.put(Box::new("one".into())).is_none());
+/// assert_eq!(*LATEST.put(Box::new("two".into())).unwrap(), "one");
+/// assert_eq!(*LATEST.take().unwrap(), "two");
+/// assert!(LATEST.take().is_none());
+/// ```
+///
+/// The cell moves values between threads, so sharing it asks for `P: Send`:
+///
+/// ```compile_fail,E0277
+/// use callback_slot::OptionCell;
+/// use std::rc::Rc;
+///
+/// let cell = OptionCell::new(Box::new(Rc::new(0)));
+/// std::thread::scope(|scope| scope.spawn(|| cell.take()).join());
+/// ```
+///
+/// An `Arc` of a value that is not `Sync` is not `Send` either:
+///
+/// ```compile_fail,E0277
+/// # use callback_slot::OptionCell;
+/// use std::{cell::Cell, sync::Arc};
+///
+/// static CELL: OptionCell<Arc<Cell<u32>>> = OptionCell::empty();
+/// ```
+///
+/// `P` may not be exchanged for a shorter lifetime, which could then be put in:
+///
+/// ```compile_fail
+/// # use callback_slot::OptionCell;
+/// fn shorter<'a>(cell: &'a OptionCell<Box<&'static str>>) -> &'a OptionCell<Box<&'a str>> { cell }
+/// ```
+#[repr(transparent)]
+pub struct OptionCell<P: OneWord> {
+    cell: WordCell,
+    // Values go in and out through `&self`, so invariant. It owns a `P`, and its own `Drop` says so.
+    marker: PhantomData<fn(P) -> P>,
+}
+
+// SAFETY: a cell is sent with the value that it owns.
+unsafe impl<P: OneWord + Send> Send for OptionCell<P> {}
+// SAFETY: through `&self` values are moved from thread to thread, never shared between them.
+unsafe impl<P: OneWord + Send> Sync for OptionCell<P> {}
+
+impl<P: OneWord> OptionCell<P> {
+    const_unless_loom! {
+        /// A cell without a value. Not `const` under loom.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// # use callback_slot::OptionCell;
+        /// assert!(!OptionCell::<Box<u32>>::empty().is_some());
+        /// ```
+        #[must_use]
+        pub const fn empty() -> Self {
+            OptionCell { cell: WordCell::new(None), marker: PhantomData }
+        }
+    }
+
+    /// A cell that holds `value`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use callback_slot::OptionCell;
+    /// assert_eq!(OptionCell::new(Box::new(7)).into_inner(), Some(Box::new(7)));
+    /// ```
+    #[inline]
+    pub fn new(value: P) -> Self {
+        OptionCell { cell: WordCell::new(Some(Word::new(value.into_pointer()))), marker: PhantomData }
+    }
+
+    /// Exchanges what the cell holds.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use callback_slot::OptionCell;
+    /// let cell = OptionCell::new(Box::new(1));
+    /// assert_eq!(cell.swap(Some(Box::new(2))), Some(Box::new(1)));
+    /// assert_eq!(cell.swap(None), Some(Box::new(2)));
+    /// ```
+    #[inline]
+    pub fn swap(&self, value: Option<P>) -> Option<P> {
+        // ORDERING: acquires the old value, which the caller reads or drops; releases the new one.
+        let old = self.cell.swap(value.map(|value| Word::new(value.into_pointer())));
+        // SAFETY: the cell owned the value behind the word, and the swap gave it to this call alone.
+        old.map(|word| unsafe { own(word) })
+    }
+
+    /// Takes the value out.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use callback_slot::OptionCell;
+    /// let cell = OptionCell::new(Box::new(1));
+    /// assert_eq!(cell.take(), Some(Box::new(1)));
+    /// assert_eq!(cell.take(), None);
+    /// ```
+    #[inline]
+    pub fn take(&self) -> Option<P> {
+        self.swap(None)
+    }
+
+    /// Puts a value in and returns the one it replaces.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use callback_slot::OptionCell;
+    /// let cell = OptionCell::new(Box::new(1));
+    /// assert_eq!(cell.put(Box::new(2)), Some(Box::new(1)));
+    /// ```
+    #[inline]
+    pub fn put(&self, value: P) -> Option<P> {
+        self.swap(Some(value))
+    }
+
+    /// Puts a value in if there is none: one compare-exchange.
+    ///
+    /// # Errors
+    ///
+    /// Gives the value back if the cell holds one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use callback_slot::OptionCell;
+    /// let cell = OptionCell::empty();
+    /// assert_eq!(cell.try_put(Box::new(1)), Ok(()));
+    /// assert_eq!(cell.try_put(Box::new(2)), Err(Box::new(2)));
+    /// ```
+    #[inline]
+    pub fn try_put(&self, value: P) -> Result<(), P> {
+        let word = Word::new(value.into_pointer());
+        // ORDERING: releases the value to whoever takes it.
+        if self.cell.publish(word) {
+            Ok(())
+        } else {
+            // SAFETY: the cell did not take the word that was given up above.
+            Err(unsafe { own(word) })
+        }
+    }
+
+    /// Whether there is a value. A plain load and a hint: the answer may be outdated, and orders nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use callback_slot::OptionCell;
+    /// assert!(OptionCell::new(Box::new(1)).is_some());
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn is_some(&self) -> bool {
+        // ORDERING: a hint.
+        self.cell.peek().is_some()
+    }
+
+    /// The value, by whoever owns the cell.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use callback_slot::OptionCell;
+    /// assert_eq!(OptionCell::<Box<u32>>::empty().into_inner(), None);
+    /// ```
+    #[inline]
+    pub fn into_inner(mut self) -> Option<P> {
+        self.remove()
+    }
+
+    #[inline]
+    fn remove(&mut self) -> Option<P> {
+        let word = self.cell.get();
+        self.cell.set(None);
+        // SAFETY: the cell owned the value behind the word, and no longer holds the word.
+        word.map(|word| unsafe { own(word) })
+    }
+}
+
+impl<P: OneWord> Drop for OptionCell<P> {
+    #[inline]
+    fn drop(&mut self) {
+        drop(self.remove());
+    }
+}
+
+/// An empty cell.
+impl<P: OneWord> Default for OptionCell<P> {
+    fn default() -> Self {
+        Self::empty()
+    }
+}
+
+/// A cell that holds the value.
+impl<P: OneWord> From<P> for OptionCell<P> {
+    fn from(value: P) -> Self {
+        Self::new(value)
+    }
+}
+
+/// Shows whether there is a value, which others may take out at any time.
+impl<P: OneWord> fmt::Debug for OptionCell<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_some() { "OptionCell(Some(..))" } else { "OptionCell(None)" })
+    }
+}
