@@ -1,0 +1,38 @@
+//! What every command knows of itself. `Command` hands each of its calls on to this.
+
+use super::Processed;
+use crate::{
+    config::Config,
+    engine::Snapshot,
+    error::{Error, InvalidCommand},
+};
+
+/// What a key, a value or a command costs in memory besides its bytes.
+const ITEM_BYTES: usize = 32;
+
+/// One kind of command. `Command` documents the methods.
+pub(super) trait Execute: Sized {
+    /// Whether it only reads.
+    const IS_READ: bool = false;
+
+    fn validate(&self, config: &Config) -> Result<(), InvalidCommand>;
+
+    /// Hashes of the keys it latches, in any order.
+    fn latches(&self) -> Vec<u64> {
+        Vec::new()
+    }
+
+    fn size_bytes(&self) -> usize;
+
+    fn process(self, snapshot: &dyn Snapshot) -> Result<Processed, Error>;
+}
+
+/// The size of a command with these keys and values.
+pub(super) fn size_of<'a>(items: impl IntoIterator<Item = &'a [u8]>) -> usize {
+    items.into_iter().fold(ITEM_BYTES, |sum, item| sum.saturating_add(ITEM_BYTES).saturating_add(item.len()))
+}
+
+/// The size of a command with a list of keys.
+pub(super) fn size_of_keys(keys: &[Vec<u8>]) -> usize {
+    size_of(keys.iter().map(Vec::as_slice))
+}
