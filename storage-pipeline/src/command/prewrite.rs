@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::{
-    Processed, Request, Response,
+    Mutation, Processed, Request, Response,
     execute::{Execute, size_of},
     latch, validate,
 };
@@ -12,79 +12,8 @@ use crate::{
     config::Config,
     engine::Snapshot,
     error::{Error, InvalidCommand, WriteConflict},
-    txn::{Key, Lock, LockType, MvccReader, MvccTxn, TxnCommitRecord, Write, WriteType, meta},
+    txn::{Key, Lock, LockType, MvccReader, MvccTxn, TxnCommitRecord, Write, meta},
 };
-
-/// What a transaction does to one key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mutation {
-    /// Sets a value.
-    Put {
-        /// The key.
-        key: Vec<u8>,
-        /// The value.
-        value: Vec<u8>,
-    },
-    /// Sets a value, if the key has none.
-    Insert {
-        /// The key.
-        key: Vec<u8>,
-        /// The value.
-        value: Vec<u8>,
-    },
-    /// Removes the value.
-    Delete {
-        /// The key.
-        key: Vec<u8>,
-    },
-    /// Changes nothing, and lets nobody else change the key before the commit.
-    Lock {
-        /// The key.
-        key: Vec<u8>,
-    },
-    /// Checks that the key has no value, and neither changes nor locks it. It cannot be the primary key.
-    CheckNotExists {
-        /// The key.
-        key: Vec<u8>,
-    },
-}
-
-impl Mutation {
-    /// The key, as the user gave it.
-    #[must_use]
-    pub fn key(&self) -> &[u8] {
-        match self {
-            Self::Put { key, .. }
-            | Self::Insert { key, .. }
-            | Self::Delete { key }
-            | Self::Lock { key }
-            | Self::CheckNotExists { key } => key,
-        }
-    }
-
-    /// The value, where it sets one.
-    #[must_use]
-    pub fn value(&self) -> Option<&[u8]> {
-        match self {
-            Self::Put { value, .. } | Self::Insert { value, .. } => Some(value),
-            Self::Delete { .. } | Self::Lock { .. } | Self::CheckNotExists { .. } => None,
-        }
-    }
-
-    fn must_not_exist(&self) -> bool {
-        matches!(self, Self::Insert { .. } | Self::CheckNotExists { .. })
-    }
-
-    /// The lock to set and the value to store; no lock where it only checks.
-    fn into_lock(self) -> Option<(LockType, Option<Vec<u8>>)> {
-        match self {
-            Self::Put { value, .. } | Self::Insert { value, .. } => Some((LockType::Put, Some(value))),
-            Self::Delete { .. } => Some((LockType::Delete, None)),
-            Self::Lock { .. } => Some((LockType::Lock, None)),
-            Self::CheckNotExists { .. } => None,
-        }
-    }
-}
 
 /// Locks the keys of a transaction and stores its values. All of it happens, or nothing.
 ///
@@ -218,21 +147,22 @@ fn check_key(
     own: &Lock,
     must_not_exist: bool,
 ) -> Result<KeyCheck, Error> {
-    match reader.load_lock(key)? {
-        Some(lock) if lock.start_ts == own.start_ts => return Ok(KeyCheck::Done),
-        Some(lock) => return Err(lock.blocks(key)),
-        None => {}
+    let lock = reader.load_lock(key)?;
+    if lock.as_ref().is_some_and(|lock| lock.start_ts == own.start_ts) {
+        return Ok(KeyCheck::Done);
     }
-    if let Some((commit_ts, newest)) = reader.seek_write(key, u64::MAX)? {
-        if commit_ts > own.start_ts {
-            return match reader.get_txn_commit_record(key, own.start_ts)? {
-                TxnCommitRecord::Committed { .. } => Ok(KeyCheck::Done),
-                _ => Err(write_conflict(key, own, commit_ts, &newest)?),
-            };
+    let newest = reader.seek_write(key, u64::MAX)?;
+    let refusal = match (lock, &newest) {
+        (Some(lock), _) => Some(lock.blocks(key)),
+        (None, Some((commit_ts, write))) if is_conflict(*commit_ts, write, own.start_ts) => {
+            Some(write_conflict(key, own, *commit_ts, write)?)
         }
-        if commit_ts == own.start_ts && newest.is_rollback_at_its_place() {
-            return Err(write_conflict(key, own, commit_ts, &newest)?);
-        }
+        _ => None,
+    };
+    if let Some(refusal) = refusal {
+        let was_committed = newest.is_some_and(|(commit_ts, _)| commit_ts > own.start_ts)
+            && matches!(reader.get_txn_commit_record(key, own.start_ts)?, TxnCommitRecord::Committed { .. });
+        return if was_committed { Ok(KeyCheck::Done) } else { Err(refusal) };
     }
     // Below the safe point the records that would refuse this transaction may be gone.
     meta::check_safe_point(reader.snapshot(), own.start_ts)?;
@@ -242,9 +172,13 @@ fn check_key(
     Ok(KeyCheck::Free)
 }
 
+/// Whether the newest record of a key forbids a transaction to write it. A rollback that is newer does, too: it may
+/// have replaced the transaction's own.
+fn is_conflict(commit_ts: u64, newest: &Write, start_ts: u64) -> bool {
+    commit_ts > start_ts || commit_ts == start_ts && newest.is_rollback_at_its_place()
+}
+
 fn write_conflict(key: &Key, own: &Lock, commit_ts: u64, other: &Write) -> Result<Error, Error> {
-    // A rollback was committed by nobody: it stands at the start timestamp of its transaction.
-    debug_assert!(other.write_type != WriteType::Rollback || other.start_ts == commit_ts);
     Ok(Error::WriteConflict(Box::new(WriteConflict {
         key: key.to_raw()?,
         primary: own.primary.clone(),

@@ -156,3 +156,104 @@ impl Cursor for MemoryCursor<'_> {
         self.here.map(|(key, value)| (&**key, &**value))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn key() -> impl Strategy<Value = Vec<u8>> {
+        proptest::collection::vec(0u8..3, 0..4)
+    }
+
+    fn model_and_engine(entries: &BTreeMap<Vec<u8>, u8>) -> MemoryEngine {
+        let engine = MemoryEngine::default();
+        let mut batch = WriteBatch::default();
+        for (key, value) in entries {
+            batch.push(Modify::Put(Cf::Raw, key.clone(), vec![*value]));
+        }
+        engine.write(&batch).unwrap();
+        engine
+    }
+
+    proptest! {
+        #[test]
+        fn a_cursor_moves_as_in_a_sorted_map(
+            entries in proptest::collection::btree_map(key(), any::<u8>(), 0..20),
+            lower in key(), upper in key(),
+            moves in proptest::collection::vec((0u8..6, key()), 1..30),
+        ) {
+            let snapshot = model_and_engine(&entries).snapshot();
+            let mut cursor = snapshot.cursor(Cf::Raw, &lower, &upper);
+            let inside: Vec<_> =
+                entries.iter().filter(|(k, _)| **k >= lower && (upper.is_empty() || **k < upper)).collect();
+            let mut at: Option<usize> = None;
+            for (kind, key) in moves {
+                match kind {
+                    0 => cursor.seek_to_first(),
+                    1 => cursor.seek_to_last(),
+                    2 => cursor.seek(&key),
+                    3 => cursor.seek_for_prev(&key),
+                    4 => cursor.next(),
+                    _ => cursor.prev(),
+                }
+                .unwrap();
+                at = match kind {
+                    0 => Some(0),
+                    1 => inside.len().checked_sub(1),
+                    2 => Some(inside.partition_point(|(k, _)| **k < key)),
+                    3 => inside.partition_point(|(k, _)| **k <= key).checked_sub(1),
+                    4 => at.map(|at| at + 1),
+                    _ => at.and_then(|at| at.checked_sub(1)),
+                }
+                .filter(|at| *at < inside.len());
+                let expected = at.map(|at| (inside[at].0.as_slice(), std::slice::from_ref(inside[at].1)));
+                prop_assert_eq!(cursor.entry(), expected);
+            }
+        }
+
+        #[test]
+        fn a_snapshot_keeps_what_was_there_while_later_batches_pass(
+            batches in proptest::collection::vec(
+                proptest::collection::vec((0u8..5, key(), proptest::option::of(any::<u8>())), 0..6), 1..8),
+        ) {
+            let engine = MemoryEngine::default();
+            let mut model: BTreeMap<(u8, Vec<u8>), u8> = BTreeMap::new();
+            let mut kept = Vec::new();
+            for changes in batches {
+                kept.push((engine.snapshot(), model.clone()));
+                let mut batch = WriteBatch::default();
+                for (cf, key, value) in changes {
+                    let number = Cf::from_u8(cf).unwrap();
+                    match value {
+                        Some(value) => {
+                            batch.push(Modify::Put(number, key.clone(), vec![value]));
+                            model.insert((cf, key), value);
+                        }
+                        None => {
+                            batch.push(Modify::Delete(number, key.clone()));
+                            model.remove(&(cf, key));
+                        }
+                    }
+                }
+                engine.clone().write(&batch).unwrap();
+            }
+            kept.push((engine.snapshot(), model));
+            for (snapshot, model) in kept {
+                for cf in Cf::ALL {
+                    let mut cursor = snapshot.cursor(cf, b"", b"");
+                    cursor.seek_to_first().unwrap();
+                    for ((_, key), value) in model.iter().filter(|((number, _), _)| *number == cf as u8) {
+                        prop_assert_eq!(cursor.entry(), Some((key.as_slice(), &[*value][..])));
+                        prop_assert_eq!(snapshot.get(cf, key).unwrap(), Some(vec![*value]));
+                        cursor.next().unwrap();
+                    }
+                    prop_assert_eq!(cursor.entry(), None);
+                }
+            }
+        }
+    }
+}
