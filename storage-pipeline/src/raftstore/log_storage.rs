@@ -1,0 +1,199 @@
+//! The raft log and hard state as raft reads them, over a [`LogEngine`] that keeps them: recent entries and all terms
+//! are answered from memory. Hands on [`LogStorage`], which the raft node owns.
+
+use raft::eraftpb::{ConfState, Entry, HardState};
+
+mod codec;
+mod engine;
+mod memory_log;
+mod raft_view;
+mod recent;
+mod recover;
+mod rocks_log;
+mod wal;
+mod wal_room;
+
+pub use engine::{LogEngine, LogWrite, Position, Recovered};
+pub use memory_log::{Fault, MemoryLog};
+pub use recover::RecoverError;
+pub use rocks_log::RocksLog;
+
+use crate::engine::EngineError;
+use recent::{Recent, Terms};
+
+/// The log of one replica.
+///
+/// The first write or sync that fails is the last: what reached the disk is unknown from there on, and a second sync
+/// may report success for bytes that the operating system has already dropped. Every later write is refused with the
+/// first fault; reading goes on.
+pub struct LogStorage {
+    engine: Box<dyn LogEngine>,
+    conf_state: ConfState,
+    hard_state: HardState,
+    /// The hard state is newer than the engine's, by its commit index only.
+    commit_is_ahead: bool,
+    /// Entries up to here are forgotten.
+    truncated: Position,
+    /// The engine does not know `truncated` yet.
+    truncate_next: bool,
+    last_index: u64,
+    terms: Terms,
+    recent: Recent,
+    fault: Option<EngineError>,
+}
+
+impl LogStorage {
+    /// Takes over a log, checks it as a whole against the data, and makes it durable once more: what is read here may
+    /// be acknowledged, and its last part may have been read from a cache that no sync has reached.
+    ///
+    /// `applied_index` is what the data was applied up to. Applied entries were committed, so the commit index is
+    /// raised to it: a commit index is written lazily, and may be older.
+    ///
+    /// # Errors
+    /// The engine's refusal, or what is inconsistent.
+    pub fn open(
+        mut engine: Box<dyn LogEngine>,
+        conf_state: ConfState,
+        applied_index: u64,
+    ) -> Result<Self, RecoverError> {
+        let recovered = engine.recover()?;
+        let (terms, recent) = recover::check(&*engine, &recovered, applied_index)?;
+        engine.sync()?;
+        let Recovered { mut hard_state, truncated, last_index } = recovered;
+        let commit = hard_state.commit.max(applied_index);
+        let commit_is_ahead = commit != hard_state.commit;
+        hard_state.commit = commit;
+        Ok(Self {
+            engine,
+            conf_state,
+            hard_state,
+            commit_is_ahead,
+            truncated,
+            truncate_next: false,
+            last_index,
+            terms,
+            recent,
+            fault: None,
+        })
+    }
+
+    /// Persists what a round asks for in one write: entries, which replace everything at and after the first one's
+    /// index, and the hard state. With `sync` they are durable afterwards.
+    ///
+    /// A hard state that differs by its commit index alone waits for the next write: it costs nothing there, and a
+    /// commit index that is lost is learnt again.
+    ///
+    /// # Errors
+    /// The engine's refusal, or the first fault of an earlier call. Nothing of this call may be acknowledged.
+    pub fn persist(
+        &mut self,
+        entries: Vec<Entry>,
+        hard_state: Option<HardState>,
+        sync: bool,
+    ) -> Result<(), EngineError> {
+        self.check_fault()?;
+        if let Err(error) = self.check_append(&entries) {
+            return Err(self.poison(error));
+        }
+        let mut vote_changed = false;
+        if let Some(new) = hard_state {
+            vote_changed = (new.term, new.vote) != (self.hard_state.term, self.hard_state.vote);
+            self.commit_is_ahead |= new.commit != self.hard_state.commit;
+            self.hard_state = new;
+        }
+        if entries.is_empty() && !vote_changed && !sync {
+            return Ok(());
+        }
+        let write = LogWrite {
+            entries: &entries,
+            hard_state: (vote_changed || self.commit_is_ahead).then_some(&self.hard_state),
+            truncated: self.truncate_next.then_some(self.truncated),
+            sync,
+        };
+        if let Err(error) = self.engine.write(&write) {
+            return Err(self.poison(error));
+        }
+        (self.commit_is_ahead, self.truncate_next) = (false, false);
+        if let Some(last) = entries.last() {
+            self.last_index = last.index;
+            self.terms.append(&entries);
+            self.recent.append(entries);
+        }
+        Ok(())
+    }
+
+    /// Forgets the entries up to `index`. The caller guarantees that they are applied and that the data is synced.
+    ///
+    /// They are gone for raft at once, and from the engine with the next write: it needs no write of its own, because
+    /// entries that come back after a crash do no harm.
+    ///
+    /// # Errors
+    /// The first fault of an earlier call, or an index beyond the end of the log.
+    pub fn compact(&mut self, index: u64) -> Result<(), EngineError> {
+        self.check_fault()?;
+        if index <= self.truncated.index {
+            return Ok(());
+        }
+        if index > self.last_index {
+            let last = self.last_index;
+            return Err(EngineError::new(format!(
+                "the log ends at entry {last}; it cannot be truncated to {index}"
+            )));
+        }
+        self.truncated = Position { index, term: self.terms.of(index) };
+        self.truncate_next = true;
+        // What is applied was committed. Raft refuses a log that begins after its commit index.
+        if self.hard_state.commit < index {
+            self.hard_state.commit = index;
+            self.commit_is_ahead = true;
+        }
+        self.terms.forget(index);
+        self.recent.forget(index);
+        Ok(())
+    }
+
+    /// The index up to which entries are forgotten.
+    #[must_use]
+    pub const fn truncated_index(&self) -> u64 {
+        self.truncated.index
+    }
+
+    /// The fault that made this log refuse writes.
+    #[must_use]
+    pub const fn fault(&self) -> Option<&EngineError> {
+        self.fault.as_ref()
+    }
+
+    fn check_fault(&self) -> Result<(), EngineError> {
+        match &self.fault {
+            None => Ok(()),
+            Some(first) => {
+                Err(EngineError::new(format!("the raft log takes no writes since it failed: {first}")))
+            }
+        }
+    }
+
+    fn poison(&mut self, error: EngineError) -> EngineError {
+        self.fault = Some(error.clone());
+        error
+    }
+
+    /// Raft never asks for anything else; if it did, the log must not follow.
+    fn check_append(&self, entries: &[Entry]) -> Result<(), EngineError> {
+        let Some(first) = entries.first() else { return Ok(()) };
+        let lowest = self.truncated.index.max(self.hard_state.commit) + 1;
+        if first.index < lowest || first.index > self.last_index + 1 {
+            let (index, last) = (first.index, self.last_index);
+            let what = format!("entry {index} is outside of what may be appended: {lowest} to {}", last + 1);
+            return Err(EngineError::new(what));
+        }
+        let mut before = Position { index: first.index - 1, term: self.terms.of(first.index - 1) };
+        for entry in entries {
+            before = before.followed_by(entry).map_err(EngineError::new)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! What keeps the raft log: a trait, so that the log on RocksDB, the one in memory and another engine can take each
+//! other's place.
+
+use raft::eraftpb::{Entry, HardState};
+
+use crate::engine::EngineError;
+
+/// A place in the log. Index 0 in term 0 is before the first entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// The index of an entry.
+    pub index: u64,
+    /// Its term.
+    pub term: u64,
+}
+
+impl Position {
+    /// The place of `entry`, if it may stand right after this one.
+    pub(super) fn followed_by(self, entry: &Entry) -> Result<Self, String> {
+        let next = Self { index: entry.index, term: entry.term };
+        if next.index != self.index + 1 {
+            return Err(format!("entry {} is followed by entry {}", self.index, next.index));
+        }
+        if next.term < self.term {
+            let (before, after) = (self.term, next.term);
+            return Err(format!("entry {} of term {before} is followed by one of term {after}", self.index));
+        }
+        Ok(next)
+    }
+}
+
+/// What is written at once: all of it is there afterwards, or nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LogWrite<'a> {
+    /// Entries with ascending indices and no gap. They replace everything at and after the first one's index.
+    pub entries: &'a [Entry],
+    /// The hard state, where it changed.
+    pub hard_state: Option<&'a HardState>,
+    /// Entries up to this one are forgotten.
+    pub truncated: Option<Position>,
+    /// Makes this write, and everything before it, durable.
+    pub sync: bool,
+}
+
+/// What an engine holds when it is opened.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recovered {
+    /// The hard state; its default where none was ever written.
+    pub hard_state: HardState,
+    /// Entries up to this one were forgotten.
+    pub truncated: Position,
+    /// Index of the last entry, or of `truncated` where there is none.
+    pub last_index: u64,
+}
+
+/// An engine that keeps a raft log. It has one user, which calls nothing but `entries` after a failure.
+pub trait LogEngine: Send + 'static {
+    /// What it holds. Asked once, before anything else.
+    ///
+    /// # Errors
+    /// The engine's refusal, or what cannot be decoded.
+    fn recover(&mut self) -> Result<Recovered, EngineError>;
+
+    /// Writes, and syncs where it is asked to.
+    ///
+    /// # Errors
+    /// The engine's refusal. What was written, and what is durable, is then unknown.
+    fn write(&mut self, write: &LogWrite<'_>) -> Result<(), EngineError>;
+
+    /// The entries from `low` up to but not including `high`, as many as fit into `max_bytes`, at least one.
+    ///
+    /// # Errors
+    /// The engine's refusal; one of the entries is missing or cannot be decoded.
+    fn entries(&self, low: u64, high: u64, max_bytes: u64) -> Result<Vec<Entry>, EngineError>;
+
+    /// Makes everything durable that was recovered or written before.
+    ///
+    /// # Errors
+    /// The engine's refusal. It is never retried.
+    fn sync(&mut self) -> Result<(), EngineError>;
+}

@@ -1,0 +1,130 @@
+//! A log in memory, for tests and simulators: it knows what is durable and what is only written, loses the latter on
+//! demand, and fails on demand.
+
+use std::sync::Arc;
+
+use imbl::OrdMap;
+use parking_lot::Mutex;
+use raft::eraftpb::{Entry, HardState};
+
+use super::{LogEngine, LogWrite, Position, Recovered, recent::Room};
+use crate::engine::EngineError;
+
+/// A log in memory. Its clones share it, so that a test keeps a hand on what a `LogStorage` owns, and can open it
+/// again.
+#[derive(Clone, Default)]
+pub struct MemoryLog {
+    state: Arc<Mutex<State>>,
+}
+
+/// What is to fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A write: nothing of it is kept.
+    Write,
+    /// A sync: what was written can be read, and a power loss takes it.
+    Sync,
+}
+
+#[derive(Default)]
+struct State {
+    written: Contents,
+    synced: Contents,
+    fails: Option<Fault>,
+    syncs: u64,
+}
+
+/// Cloning costs next to nothing, so that every sync can keep a copy.
+#[derive(Clone, Default)]
+struct Contents {
+    entries: OrdMap<u64, Entry>,
+    hard_state: HardState,
+    truncated: Position,
+}
+
+impl MemoryLog {
+    /// An empty log.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes everything that was not synced. Whoever uses the log must open it anew.
+    pub fn lose_power(&self) {
+        let mut state = self.state.lock();
+        state.written = state.synced.clone();
+    }
+
+    /// Makes the next write, or the next sync, fail.
+    pub fn fail_next(&self, fault: Fault) {
+        self.state.lock().fails = Some(fault);
+    }
+
+    /// How many syncs succeeded.
+    #[must_use]
+    pub fn syncs(&self) -> u64 {
+        self.state.lock().syncs
+    }
+}
+
+impl State {
+    fn fail(&mut self, fault: Fault) -> Result<(), EngineError> {
+        match self.fails.take_if(|planned| *planned == fault) {
+            None => Ok(()),
+            Some(Fault::Write) => Err(EngineError::new("injected failure of a write")),
+            Some(Fault::Sync) => Err(EngineError::new("injected failure of a sync")),
+        }
+    }
+
+    fn sync(&mut self) -> Result<(), EngineError> {
+        self.fail(Fault::Sync)?;
+        self.synced = self.written.clone();
+        self.syncs += 1;
+        Ok(())
+    }
+}
+
+impl LogEngine for MemoryLog {
+    fn recover(&mut self) -> Result<Recovered, EngineError> {
+        let Contents { entries, hard_state, truncated } = self.state.lock().written.clone();
+        let last_index = entries.get_max().map_or(truncated.index, |(index, _)| *index);
+        Ok(Recovered { hard_state, truncated, last_index })
+    }
+
+    fn write(&mut self, write: &LogWrite<'_>) -> Result<(), EngineError> {
+        let mut state = self.state.lock();
+        state.fail(Fault::Write)?;
+        let Contents { entries, hard_state, truncated } = &mut state.written;
+        if let Some(first) = write.entries.first() {
+            *entries = entries.split(&first.index).0;
+            entries.extend(write.entries.iter().map(|entry| (entry.index, entry.clone())));
+        }
+        if let Some(new) = write.hard_state {
+            hard_state.clone_from(new);
+        }
+        if let Some(new) = write.truncated {
+            *entries = entries.split(&new.index).1;
+            *truncated = new;
+        }
+        if write.sync { state.sync() } else { Ok(()) }
+    }
+
+    fn entries(&self, low: u64, high: u64, max_bytes: u64) -> Result<Vec<Entry>, EngineError> {
+        let state = self.state.lock();
+        let mut room = Room::new(max_bytes);
+        let mut found = Vec::new();
+        for index in low..high {
+            let entry = state.written.entries.get(&index);
+            let entry = entry.ok_or_else(|| EngineError::new(format!("entry {index} is missing")))?;
+            if !room.take(entry) {
+                break;
+            }
+            found.push(entry.clone());
+        }
+        Ok(found)
+    }
+
+    fn sync(&mut self) -> Result<(), EngineError> {
+        self.state.lock().sync()
+    }
+}

@@ -1,0 +1,61 @@
+//! The log as raft reads it.
+
+use raft::{
+    GetEntriesContext, RaftState, Storage, StorageError,
+    eraftpb::{Entry, Snapshot},
+};
+
+use super::LogStorage;
+
+impl Storage for LogStorage {
+    fn initial_state(&self) -> raft::Result<RaftState> {
+        Ok(RaftState::new(self.hard_state.clone(), self.conf_state.clone()))
+    }
+
+    fn entries(
+        &self,
+        low: u64,
+        high: u64,
+        max_size: impl Into<Option<u64>>,
+        _: GetEntriesContext,
+    ) -> raft::Result<Vec<Entry>> {
+        if low <= self.truncated.index {
+            return Err(raft::Error::Store(StorageError::Compacted));
+        }
+        if high > self.last_index + 1 {
+            return Err(raft::Error::Store(StorageError::Unavailable));
+        }
+        let max_bytes = max_size.into().unwrap_or(u64::MAX);
+        match self.recent.entries(low, high, max_bytes) {
+            Some(entries) => Ok(entries),
+            None => self
+                .engine
+                .entries(low, high, max_bytes)
+                .map_err(|error| raft::Error::Store(StorageError::Other(Box::new(error)))),
+        }
+    }
+
+    fn term(&self, index: u64) -> raft::Result<u64> {
+        if index < self.truncated.index {
+            return Err(raft::Error::Store(StorageError::Compacted));
+        }
+        if index > self.last_index {
+            return Err(raft::Error::Store(StorageError::Unavailable));
+        }
+        Ok(self.terms.of(index))
+    }
+
+    fn first_index(&self) -> raft::Result<u64> {
+        Ok(self.truncated.index + 1)
+    }
+
+    fn last_index(&self) -> raft::Result<u64> {
+        Ok(self.last_index)
+    }
+
+    /// A snapshot is for a follower that needs forgotten entries. A group of one replica has none; until snapshots
+    /// are sent at all, raft is told to ask again later.
+    fn snapshot(&self, _: u64, _: u64) -> raft::Result<Snapshot> {
+        Err(raft::Error::Store(StorageError::SnapshotTemporarilyUnavailable))
+    }
+}
