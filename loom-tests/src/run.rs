@@ -1,0 +1,23 @@
+//! Running a model to exhaustion, and saying how many interleavings that were.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Explores every interleaving of `body`, without a bound on preemptions, and prints how many there were.
+///
+/// # Panics
+///
+/// If an interleaving fails, or if there was only one: a model in which nothing can happen in two ways proves nothing.
+pub fn model(body: impl Fn() + Send + Sync + 'static) {
+    let executions = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&executions);
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = None;
+    builder.check(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        body();
+    });
+    let executions = executions.load(Ordering::Relaxed);
+    println!("explored {executions} interleavings");
+    assert!(executions > 1, "nothing was interleaved");
+}
