@@ -130,7 +130,6 @@ impl<T> fmt::Debug for Reply<T> {
 /// ```
 #[cfg_attr(docsrs, doc(cfg(any(feature = "wait", feature = "future"))))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Dropped;
 
 impl fmt::Display for Dropped {

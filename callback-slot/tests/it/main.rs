@@ -1,7 +1,17 @@
-//! The crate from outside, in one binary. Small loops under Miri, which tries many schedules instead.
+//! The crate from outside, in one binary. Under Miri loops are short: it tries many schedules by its seeds instead.
+
+#![cfg(not(callback_slot_loom))]
 
 mod support;
 
 mod layout;
 mod drops;
+mod sweep;
+mod matrix;
 mod race;
+mod reentry;
+mod panics;
+mod in_place;
+mod option_cell;
+#[cfg(any(feature = "wait", feature = "future"))]
+mod reply;
