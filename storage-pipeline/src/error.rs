@@ -215,7 +215,10 @@ impl fmt::Display for Error {
             }
             Self::AlreadyExist { key } => write!(f, "key \"{}\" already exists", key.escape_ascii()),
             Self::CommitTsExpired { start_ts, commit_ts, min_commit_ts } => {
-                write!(f, "transaction {start_ts} must commit at {min_commit_ts} or later, not at {commit_ts}")
+                write!(
+                    f,
+                    "transaction {start_ts} must commit at {min_commit_ts} or later, not at {commit_ts}"
+                )
             }
             Self::PrimaryMismatch { primary } => {
                 write!(f, "the lock's primary key is \"{}\"", primary.escape_ascii())
@@ -223,7 +226,9 @@ impl fmt::Display for Error {
             Self::GcTooEarly { read_ts, safe_point } => {
                 write!(f, "timestamp {read_ts} lies below the GC safe point {safe_point}")
             }
-            Self::WouldBlockPipeline => f.write_str("a blocking call on a pipeline thread; use the callback form"),
+            Self::WouldBlockPipeline => {
+                f.write_str("a blocking call on a pipeline thread; use the callback form")
+            }
             Self::Closed => f.write_str("the store is closed"),
             Self::Poisoned(why) => write!(f, "the store stopped after a fault: {why}"),
             Self::Corrupt(what) => write!(f, "stored bytes are corrupt: {what}"),

@@ -1,11 +1,40 @@
 #![forbid(unsafe_code)]
-//! A reference write pipeline on raft-rs and RocksDB.
+//! A reference write pipeline on raft-rs and RocksDB. Its caller is told the outcome of a write exactly once, through
+//! a lock-free slot, by whichever thread the [`CompletionMode`] names.
+//!
+//! Start at [`storage::Storage`]; the modules stand in the order in which a write moves through them.
 
+pub(crate) mod primitive;
 pub mod config;
 pub mod error;
-pub mod engine;
-pub mod txn;
+pub mod observe;
+pub mod mailbox;
+#[cfg(feature = "store")]
+pub mod storage;
+#[cfg(feature = "store")]
+pub mod client;
 pub mod command;
+pub mod txn;
+pub mod scheduler;
+#[cfg(feature = "store")]
+pub(crate) mod local_reader;
+#[cfg(feature = "store")]
+pub(crate) mod worker_pool;
+#[cfg(feature = "store")]
+pub mod raftstore;
+#[cfg(feature = "store")]
+pub(crate) mod apply;
+pub mod engine;
+#[cfg(feature = "store")]
+pub(crate) mod maintenance;
+#[cfg(feature = "store")]
+pub(crate) mod raft_log;
+#[cfg(feature = "store")]
+pub(crate) mod threads;
 
+#[cfg(feature = "store")]
+pub use client::{TransactionError, transaction::Transaction};
 pub use config::{CompletionMode, Config, ConfigError, ReadPolicy, Releaser};
 pub use error::{Cause, CommandError, Error, InvalidCommand, LockInfo, OpenError, Outcome, WriteConflict};
+#[cfg(feature = "store")]
+pub use storage::Storage;

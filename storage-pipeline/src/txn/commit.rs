@@ -44,7 +44,7 @@ fn check_committed(
             // The record of a commit at or below the safe point may have been collected; then nobody can tell.
             let safe_point = meta::safe_point(reader.snapshot())?;
             if commit_ts <= safe_point {
-                return Err(Error::GcTooEarly { read_ts: commit_ts, safe_point });
+                return Err(Error::GcTooEarly { read_ts: start_ts, safe_point });
             }
             Err(Error::TxnLockNotFound { start_ts, key: key.to_raw()? })
         }

@@ -134,6 +134,25 @@ mod tests {
         )
     }
 
+    #[test]
+    fn a_read_waits_only_for_what_may_commit_at_or_below_it() {
+        let lock = |lock_type, start_ts, min_commit_ts| Lock {
+            lock_type,
+            primary: vec![],
+            start_ts,
+            ttl_ms: 0,
+            txn_size: 0,
+            min_commit_ts,
+            short_value: None,
+        };
+        assert!(lock(LockType::Put, 10, 0).blocks_read(10, &[]));
+        assert!(lock(LockType::Delete, 10, 10).blocks_read(10, &[9]));
+        assert!(!lock(LockType::Lock, 10, 0).blocks_read(10, &[]));
+        assert!(!lock(LockType::Put, 10, 0).blocks_read(9, &[]));
+        assert!(!lock(LockType::Put, 10, 12).blocks_read(11, &[]));
+        assert!(!lock(LockType::Put, 10, 0).blocks_read(11, &[9, 10]));
+    }
+
     proptest! {
         #[test]
         fn decodes_what_was_encoded(lock in lock()) {

@@ -112,10 +112,10 @@ fn a_rollback_at_the_safe_point_itself_stays() {
 fn a_repeated_commit_is_not_told_that_it_failed_when_its_record_is_collected() {
     let store = Store::default();
     store.must_write(10, 15, vec![delete("k")]);
-    gc(&store, 20, &["k"]).unwrap();
+    gc(&store, 15, &["k"]).unwrap();
     let commit = |commit_ts| store.run(Commit { keys: bytes(&["k"]), start_ts: 10, commit_ts });
-    assert_eq!(commit(15), Err(Error::GcTooEarly { read_ts: 15, safe_point: 20 }));
-    assert!(matches!(commit(21), Err(Error::TxnLockNotFound { .. })), "that one would still be there");
+    assert_eq!(commit(15), Err(Error::GcTooEarly { read_ts: 10, safe_point: 15 }));
+    assert!(matches!(commit(16), Err(Error::TxnLockNotFound { .. })), "that one would still be there");
 }
 
 #[test]
@@ -167,7 +167,8 @@ fn keys_with_garbage_are_found_page_by_page() {
     };
     assert_eq!(page("", 100, 65), found(&["a", "c"], None));
     assert_eq!(page("", 100, 90), found(&["a", "c", "d", "e"], None));
-    assert_eq!(page("", 1, 90), found(&["a"], Some("b")));
+    assert_eq!(page("", 1, 90), found(&["a"], Some("b")), "a key is looked at as a whole");
+    assert_eq!(page("", 2, 90), found(&["a"], Some("b")));
     assert_eq!(page("b", 2, 90), found(&["c"], Some("d")));
     let names: Vec<_> = ["a", "c", "d", "e"].into();
     gc(&store, 90, &names).unwrap();

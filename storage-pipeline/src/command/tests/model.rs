@@ -24,7 +24,7 @@ use crate::{
 };
 
 const KEYS: [&str; 4] = ["a", "b", "c", "d"];
-const TTL_MS: u64 = 20;
+const TTL_MS: u64 = 60;
 
 /// One step of somebody. Numbers choose among what exists, by remainder.
 #[derive(Clone, Debug)]
@@ -34,7 +34,8 @@ enum Step {
         kinds: [u8; 4],
         batch: usize,
     },
-    /// The client of a transaction goes on: the next prewrite, the commit of the primary key, or of the others.
+    /// The client of a transaction goes on: the next prewrite, a commit timestamp, the commit of the primary key, or
+    /// that of the others.
     Advance {
         txn: usize,
     },
@@ -74,19 +75,19 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let txn = || 0usize..8;
+    let txn = || 0usize..5;
     prop_oneof![
-        3 => (any::<[u8; 4]>(), 1usize..4).prop_map(|(kinds, batch)| Step::Begin { kinds, batch }),
-        14 => txn().prop_map(|txn| Step::Advance { txn }),
+        5 => (any::<[u8; 4]>(), 1usize..4).prop_map(|(kinds, batch)| Step::Begin { kinds, batch }),
+        30 => txn().prop_map(|txn| Step::Advance { txn }),
         1 => txn().prop_map(|txn| Step::GiveUp { txn }),
         1 => txn().prop_map(|txn| Step::Cleanup { txn }),
         2 => (txn(), any::<bool>(), any::<bool>())
             .prop_map(|(txn, push, roll_back)| Step::Check { txn, push, roll_back }),
         1 => txn().prop_map(|txn| Step::HeartBeat { txn }),
-        3 => (0u64..40, any::<bool>()).prop_map(|(ago, reverse)| Step::Read { ago, reverse }),
+        4 => (0u64..40, any::<bool>()).prop_map(|(ago, reverse)| Step::Read { ago, reverse }),
         1 => (0u64..40).prop_map(|ago| Step::Gc { ago }),
         5 => any::<usize>().prop_map(|sent| Step::Repeat { sent }),
-        2 => (1u64..30).prop_map(|ms| Step::Wait { ms }),
+        4 => (1u64..50).prop_map(|ms| Step::Wait { ms }),
     ]
 }
 
@@ -105,6 +106,7 @@ struct Txn {
     batch: usize,
     mutations: Vec<Mutation>,
     prewritten: usize,
+    /// Where it wants to commit, or has.
     commit_ts: Option<u64>,
     fate: Fate,
     /// Its client has nothing more to do, or has given up.
@@ -229,7 +231,7 @@ impl Run {
     fn begin(&mut self, kinds: &[u8; 4], batch: usize) {
         let start_ts = self.now();
         let mutation = |(key, kind): (&&str, &u8)| {
-            let value = format!("{key}{start_ts}").into_bytes().repeat(1 + usize::from(kind % 2) * 20);
+            let value = format!("{key}{start_ts}").into_bytes().repeat(1 + usize::from(kind % 2) * 40);
             match kind % 7 {
                 0 | 1 => None,
                 2 | 3 => Some(put(key, value)),
@@ -272,21 +274,30 @@ impl Run {
                 }
                 Err(_) => self.txns[at].is_over = true,
             }
-        } else if txn.commit_ts.is_none() {
-            let commit_ts = self.now();
-            match self.send(Commit { keys: vec![primary], start_ts, commit_ts }) {
-                Ok(_) => self.txns[at].commit_ts = Some(commit_ts),
-                Err(Error::CommitTsExpired { min_commit_ts, .. }) => assert!(min_commit_ts > commit_ts),
-                Err(_) => {
-                    self.txns[at].decide(Fate::RolledBack);
-                    self.txns[at].is_over = true;
+            return;
+        }
+        let Some(commit_ts) = txn.commit_ts else {
+            self.txns[at].commit_ts = Some(self.now());
+            return;
+        };
+        let is_decided = txn.fate == Fate::Committed { commit_ts };
+        let keys = if is_decided { keys(&txn.mutations) } else { vec![primary] };
+        match self.send(Commit { keys, start_ts, commit_ts }) {
+            Ok(_) => self.txns[at].is_over = is_decided,
+            Err(Error::GcTooEarly { .. }) if is_decided => {
+                assert!(commit_ts <= self.safe_point);
+                self.txns[at].is_over = true;
+            }
+            Err(refusal) => {
+                assert!(!is_decided, "{:?}: {refusal}", self.txns[at]);
+                match refusal {
+                    Error::CommitTsExpired { .. } => self.txns[at].commit_ts = None,
+                    _ => {
+                        self.txns[at].decide(Fate::RolledBack);
+                        self.txns[at].is_over = true;
+                    }
                 }
             }
-        } else {
-            let (keys, commit_ts) = (keys(&txn.mutations), txn.commit_ts.expect("it was committed above"));
-            let answer = self.send(Commit { keys, start_ts, commit_ts });
-            assert!(answer.is_ok() || commit_ts <= self.safe_point, "{:?}: {answer:?}", self.txns[at]);
-            self.txns[at].is_over = true;
         }
     }
 
@@ -510,7 +521,7 @@ proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 20_000, ..ProptestConfig::with_cases(300) })]
 
     #[test]
-    fn any_interleaving_is_snapshot_isolation(steps in proptest::collection::vec(step(), 1..120)) {
+    fn any_interleaving_is_snapshot_isolation(steps in proptest::collection::vec(step(), 1..160)) {
         let mut run = Run::default();
         for step in &steps {
             run.step(step);

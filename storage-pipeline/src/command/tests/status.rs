@@ -65,11 +65,26 @@ fn a_push_without_a_present_goes_just_above_the_reader() {
     let read_ts = compose(1010, 7);
     let status = store.run(CheckTxnStatus { caller_start_ts: read_ts, ..check("p") }).unwrap();
     assert!(matches!(status, TxnStatus::Uncommitted { lock, .. } if lock.min_commit_ts == read_ts + 1));
+    let next = CheckTxnStatus { caller_start_ts: read_ts + 1, ..check("p") };
+    let status = store.run(next).unwrap();
+    assert!(matches!(status, TxnStatus::Uncommitted { lock, .. } if lock.min_commit_ts == read_ts + 2));
     let earlier = CheckTxnStatus { caller_start_ts: START, ..check("p") };
     let TxnStatus::Uncommitted { lock, min_commit_ts_pushed: true } = store.run(earlier).unwrap() else {
         panic!("it was pushed further before")
     };
-    assert_eq!(lock.min_commit_ts, read_ts + 1);
+    assert_eq!(lock.min_commit_ts, read_ts + 2);
+}
+
+#[test]
+fn a_rollback_inside_anothers_commit_record_is_a_fate() {
+    let store = Store::default();
+    store.must_write(START - 10, START, vec![put("p", "v")]);
+    assert_eq!(store.run(check("p")), Err(Error::TxnNotFound { start_ts: START, key: b"p".to_vec() }));
+    let roll_back = CheckTxnStatus { rollback_if_not_exist: true, ..check("p") };
+    assert_eq!(store.run(roll_back).unwrap(), TxnStatus::LockNotExist);
+    assert_eq!(store.run(check("p")).unwrap(), TxnStatus::RolledBack);
+    let others = CheckTxnStatus { lock_ts: START - 10, ..check("p") };
+    assert_eq!(store.run(others).unwrap(), TxnStatus::Committed { commit_ts: START });
 }
 
 #[test]

@@ -1,0 +1,33 @@
+# The two commands are `make demo` and `make test`. `make help` lists all of them.
+# Each target is one stage; stages print their seconds and their number of tests.
+.POSIX:
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test lint unit doc loom miri long clean
+
+# Passed on to the demo, for example: make demo ARGS='--secs 1 --threads 1,16 --modes ApplyNotify'
+ARGS =
+# Passed on to the set-up, for example: make test SETUP=--no-install
+SETUP =
+
+help:
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile
+
+setup: ## install what is missing and find RocksDB
+	@scripts/setup.sh $(SETUP)
+
+demo: setup ## run the main job in every completion mode and print the table
+	cargo run --release --package benches --bin demo -- $(ARGS)
+
+test: ## every test that CI runs
+	@scripts/setup.sh --tests $(SETUP)
+	@scripts/stage.sh lint
+	@scripts/stage.sh unit
+	@scripts/stage.sh doc
+	@scripts/stage.sh loom
+	@scripts/stage.sh miri
+
+lint unit doc loom miri long: ## one stage of the tests, without the set-up
+	@scripts/stage.sh $@
+
+clean: ## remove build results
+	cargo clean

@@ -1,0 +1,141 @@
+//! Raw puts beside the limit: a bare RocksDB with synced puts and its own group commit, on the same file system, rounds
+//! interleaved. Prints the ratio of the pipeline's QPS to the bare one's for each number of clients and mode.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use benches::{
+    round::Failure,
+    stats::{Ratio, median},
+};
+use clap::Parser;
+use storage_pipeline::{CompletionMode, Config, Storage};
+
+/// Compare the pipeline's raw puts with a bare RocksDB's synced puts.
+#[derive(Parser)]
+#[command(name = "speed")]
+struct Args {
+    /// Seconds of each timed round.
+    #[arg(long, default_value_t = 1.0)]
+    secs: f64,
+    /// Rounds of each contender and number of clients.
+    #[arg(long, default_value_t = 7)]
+    rounds: usize,
+    /// Numbers of client threads.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 32])]
+    threads: Vec<u64>,
+    /// Completion modes.
+    #[arg(long, value_delimiter = ',', default_values_t = CompletionMode::ALL)]
+    modes: Vec<CompletionMode>,
+    /// Bytes of a value.
+    #[arg(long, default_value_t = 150)]
+    value: usize,
+    /// Where the data goes: a new directory is made in it and removed at the end.
+    #[arg(long)]
+    dir: Option<PathBuf>,
+}
+
+/// One put of a numbered key.
+type Put<'a> = &'a (dyn Fn(u64, &[u8]) -> Result<(), Failure> + Sync);
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("speed: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<(), Failure> {
+    let dir = match &args.dir {
+        Some(dir) => tempfile::tempdir_in(dir)?,
+        None => tempfile::tempdir()?,
+    };
+    let next = AtomicU64::new(0);
+    for &clients in &args.threads {
+        let mut bare_qps = Vec::new();
+        let mut qps = vec![Vec::new(); args.modes.len()];
+        for round in 0..args.rounds {
+            // Only one contender has its files open at a time, so none pays for another's background work.
+            bare_qps.push(bare(&dir.path().join("bare"), args, clients, &next)?);
+            for turn in 0..args.modes.len() {
+                let which = (turn + round) % args.modes.len();
+                let mode = args.modes[which];
+                qps[which].push(pipeline(&dir.path().join(mode.to_string()), mode, args, clients, &next)?);
+            }
+        }
+        println!(
+            "{clients} clients: bare RocksDB {:.0} puts/s (median of {} rounds)",
+            median(&bare_qps),
+            args.rounds
+        );
+        for (mode, qps) in args.modes.iter().zip(&qps) {
+            let ratio = Ratio::paired(qps, &bare_qps).ok_or("a round without a single put")?;
+            let Ratio { median: middle, low, high } = ratio;
+            println!("  {mode:<25} {:>7.0} puts/s, ratio {middle:.2} [{low:.2} {high:.2}]", median(qps));
+        }
+    }
+    Ok(())
+}
+
+fn bare(dir: &Path, args: &Args, clients: u64, next: &AtomicU64) -> Result<f64, Failure> {
+    let mut options = rocksdb::Options::default();
+    options.create_if_missing(true);
+    let db = rocksdb::DB::open(&options, dir)?;
+    let mut synced = rocksdb::WriteOptions::default();
+    synced.set_sync(true);
+    timed(args, clients, next, &|key, value| Ok(db.put_opt(key.to_be_bytes(), value, &synced)?))
+}
+
+fn pipeline(
+    dir: &Path,
+    mode: CompletionMode,
+    args: &Args,
+    clients: u64,
+    next: &AtomicU64,
+) -> Result<f64, Failure> {
+    let mut config = Config::new(dir);
+    config.completion_mode = mode;
+    let storage = Storage::open(config)?;
+    timed(args, clients, next, &|key, value| Ok(storage.raw_put(&key.to_be_bytes(), value).into_result()?))
+}
+
+/// Puts per second of a number of clients.
+fn timed(args: &Args, clients: u64, next: &AtomicU64, put: Put<'_>) -> Result<f64, Failure> {
+    let (timing, stop) = (AtomicBool::new(false), AtomicBool::new(false));
+    let length = Duration::from_secs_f64(args.secs);
+    thread::scope(|scope| {
+        let clients: Vec<_> = (0..clients)
+            .map(|_| {
+                scope.spawn(|| {
+                    let value = vec![7; args.value];
+                    let mut timed = 0u64;
+                    while !stop.load(Ordering::Relaxed) {
+                        put(next.fetch_add(1, Ordering::Relaxed), &value)?;
+                        timed += u64::from(timing.load(Ordering::Relaxed));
+                    }
+                    Ok::<_, Failure>(timed)
+                })
+            })
+            .collect();
+        thread::sleep(length.mul_f64(0.15));
+        let started = Instant::now();
+        timing.store(true, Ordering::Relaxed);
+        thread::sleep(length);
+        timing.store(false, Ordering::Relaxed);
+        let elapsed = started.elapsed();
+        stop.store(true, Ordering::Relaxed);
+        let mut puts = 0;
+        for client in clients {
+            puts += client.join().expect("clients return their errors")?;
+        }
+        Ok(puts as f64 / elapsed.as_secs_f64())
+    })
+}

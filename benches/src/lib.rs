@@ -1,0 +1,8 @@
+//! What the demo and the measurements share: the workload, one timed round, its figures, and how figures are compared.
+
+pub mod cpu;
+pub mod figures;
+pub mod round;
+pub mod rows;
+pub mod stats;
+pub mod table;

@@ -1,0 +1,74 @@
+//! The tables that a person reads.
+
+use std::fmt::Write;
+
+use storage_pipeline::CompletionMode;
+
+use crate::{
+    cpu::GROUPS,
+    figures::Figures,
+    stats::{Ratio, median},
+};
+
+/// The rounds of each mode with one number of clients.
+pub type Rounds = Vec<(CompletionMode, Vec<Figures>)>;
+
+/// The ratio of each mode's QPS to `SchedulerThread`'s in the same rounds.
+#[must_use]
+pub fn qps_ratio(rounds: &Rounds, figures: &[Figures]) -> Option<Ratio> {
+    let (_, base) = rounds.iter().find(|(mode, _)| *mode == CompletionMode::SchedulerThread)?;
+    let qps = |figures: &[Figures]| figures.iter().map(|figures| figures.qps).collect::<Vec<_>>();
+    Ratio::paired(&qps(figures), &qps(base))
+}
+
+/// One table: a row per mode, medians over the rounds.
+#[must_use]
+pub fn render(clients: u32, rounds: &Rounds) -> String {
+    let mut out = String::new();
+    // Writing to a string does not fail.
+    let _ = writeln!(
+        out,
+        "\n{clients} client{}\n{:<25}{:>9}{:>10}{:>10}  {:<24}{:>16}{:>16}  CPU us per 1,000 writes\n{:<25}{:>9}{:>10}\
+         {:>10}  {:<24}{:>16}{:>16}  {}",
+        if clients == 1 { "" } else { "s" },
+        "",
+        "",
+        "average",
+        "p99",
+        "QPS to SchedulerThread",
+        "applied->caller",
+        "applied->release",
+        "mode",
+        "QPS",
+        "us",
+        "us",
+        "ratio [95 %]",
+        "avg / p99 us",
+        "avg / p99 us",
+        GROUPS.map(|group| format!("{group:>10}")).concat(),
+    );
+    for (mode, figures) in rounds {
+        let of = |pick: &dyn Fn(&Figures) -> f64| median(&figures.iter().map(pick).collect::<Vec<_>>());
+        let ratio = qps_ratio(rounds, figures).map_or_else(String::new, |ratio| {
+            let verdict = if ratio.differs() { "" } else { " =" };
+            format!("{:.2} [{:.2} {:.2}]{verdict}", ratio.median, ratio.low, ratio.high)
+        });
+        let spread = |average: f64, p99: f64| format!("{average:.0} / {p99:.0}");
+        let cpu = GROUPS.map(|group| {
+            format!("{:>10.0}", of(&|f: &Figures| f.cpu_us_per_1000.get(group).copied().unwrap_or(0.0)))
+        });
+        let _ = writeln!(
+            out,
+            "{:<25}{:>9.0}{:>10.0}{:>10.0}  {:<24}{:>16}{:>16}  {}",
+            mode.to_string(),
+            of(&|f| f.qps),
+            of(&|f| f.average_us),
+            of(&|f| f.p99_us),
+            ratio,
+            spread(of(&|f| f.applied_to_caller_us.average), of(&|f| f.applied_to_caller_us.p99)),
+            spread(of(&|f| f.applied_to_released_us.average), of(&|f| f.applied_to_released_us.p99)),
+            cpu.concat(),
+        );
+    }
+    out
+}

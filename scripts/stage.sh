@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Runs one stage of the tests and prints its seconds and its number of tests. A stage that runs no test has failed.
+# Where a tool is missing the stage says what it skips; with REQUIRE_ALL set, as CI does, it fails instead.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+stage=${1:?usage: scripts/stage.sh lint|unit|doc|loom|miri|long}
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+started=$(date +%s)
+checks=0
+
+say() { printf '== %s: %s\n' "$stage" "$*"; }
+
+# Runs a command and keeps its output for the count.
+run() {
+    printf '$ %s\n' "$*"
+    "$@" 2>&1 | tee -a "$log"
+}
+
+# A check that is a test of its own: formatting, lints, documentation.
+check() {
+    run "$@"
+    checks=$((checks + 1))
+}
+
+# Says that a tool is missing. Fails where nothing may be skipped.
+missing() {
+    say "skipped: $*"
+    if [ -n "${REQUIRE_ALL:-}" ]; then
+        say "nothing may be skipped here"
+        exit 1
+    fi
+    exit 0
+}
+
+# The number of tests in the log, as cargo test and nextest print it.
+count() {
+    sed -e 's/\x1b\[[0-9;]*m//g' "$log" | awk -v checks="$checks" '
+        /^test result: ok\. [0-9]+ passed/ { n += $4 }
+        /Summary \[.*\] +[0-9]+ tests? run: [0-9]+ passed/ { for (i = 1; i < NF; i++) if ($i == "run:") n += $(i + 1) }
+        END { print n + checks }'
+}
+
+have_nextest() { cargo nextest --version >/dev/null 2>&1; }
+
+# Tests of packages, one process each where nextest is there.
+tests() {
+    if have_nextest; then
+        run cargo nextest run --no-fail-fast "$@"
+    else
+        run cargo test --no-fail-fast --lib --bins --tests --examples "$@"
+    fi
+}
+
+case $stage in
+lint)
+    check cargo fmt --all --check
+    check cargo fmt --manifest-path loom-tests/Cargo.toml --check
+    check cargo clippy --workspace --all-targets --quiet -- -D warnings
+    check cargo clippy -p storage-pipeline --no-default-features --quiet -- -D warnings
+    check env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
+    ;;
+unit)
+    tests --workspace
+    ;;
+doc)
+    run cargo test --doc --workspace --quiet
+    ;;
+loom)
+    run loom-tests/run.sh
+    ;;
+miri)
+    cargo +nightly miri --version >/dev/null 2>&1 || missing "Miri (rustup component add miri rust-src --toolchain nightly)"
+    run callback-slot/miri.sh
+    ;;
+long)
+    run callback-slot/miri.sh --targets 256
+    run callback-slot/mutations.sh
+    ;;
+*)
+    say "no such stage"
+    exit 2
+    ;;
+esac
+
+tests=$(count)
+say "$tests tests in $(($(date +%s) - started)) s"
+if [ "$tests" -eq 0 ]; then
+    say "no test ran"
+    exit 1
+fi

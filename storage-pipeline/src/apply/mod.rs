@@ -1,0 +1,5 @@
+//! The apply pool: writes committed entries to the data engine and settles the commands they belong to.
+
+pub(crate) mod task;
+pub(crate) mod delegate;
+pub(crate) mod pool;

@@ -1,0 +1,80 @@
+//! A thread of the apply pool. For each batch: data and applied index in one write, then the published index, then
+//! the callbacks, then the release messages. It ends when its mailbox is closed and empty.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Instant,
+};
+
+use crate::{
+    apply::{
+        delegate::{Delegate, Prepared},
+        task::ApplyTask,
+    },
+    engine::{Engine, EngineError},
+    mailbox::{Mailbox, Received},
+    observe::{FailPoint, Moment},
+    raftstore::{msg::ApplyRes, router::Router},
+    scheduler::Scheduler,
+};
+
+/// What a thread of the pool owns and holds.
+pub(crate) struct Applier {
+    pub(crate) tasks: Mailbox<ApplyTask>,
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) delegate: Delegate,
+    /// The applied index, for everybody to read.
+    pub(crate) applied: Arc<AtomicU64>,
+    pub(crate) router: Router,
+    pub(crate) scheduler: Arc<Scheduler>,
+    pub(crate) most_batch_bytes: usize,
+}
+
+impl Applier {
+    /// Runs until the mailbox is closed and empty. The first failure poisons the store and ends the thread: what was
+    /// to be applied is applied after the next start.
+    pub(crate) fn run(mut self) {
+        let mut tasks = VecDeque::new();
+        while self.tasks.receive_all(&mut tasks, None) != Received::Closed {
+            while !tasks.is_empty() {
+                if let Err(error) = self.apply_some(&mut tasks) {
+                    self.scheduler.poison(&format!("applying committed entries: {error}"));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Applies as many tasks as one batch may hold.
+    fn apply_some(&mut self, tasks: &mut VecDeque<ApplyTask>) -> Result<(), EngineError> {
+        let mut prepared = Prepared::default();
+        while let Some(task) = tasks.pop_front() {
+            self.delegate.prepare(task, &mut prepared)?;
+            if prepared.bytes >= self.most_batch_bytes {
+                break;
+            }
+        }
+        self.delegate.seal(&mut prepared);
+        let Prepared { batch, mut settled, bytes } = prepared;
+        let state = self.delegate.state();
+        let observer = &self.scheduler.observer;
+        observer.note(Moment::Applying { index: state.index });
+        if observer.fails(FailPoint::DataWrite) {
+            return Err(EngineError::new("injected failure of a data write"));
+        }
+        self.engine.write(&batch)?;
+        // ORDERING: Release, for the Acquire of whoever reads the index and then the data it stands for.
+        self.applied.store(state.index, Ordering::Release);
+        observer.note(Moment::Applied { index: state.index });
+        // The report goes before the callbacks, so that a slow one delays no read that waits for this index.
+        self.router.applied(ApplyRes { index: state.index, term: state.term, bytes });
+        let applied_at = Some(Instant::now());
+        settled.iter_mut().for_each(|settled| settled.applied_at = applied_at);
+        self.scheduler.settle_all(settled);
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! The leader's lease: how long this replica may read without asking a quorum. Pure but for the cell that shares it.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use crate::primitive::Mutex;
+
+/// A promise of a quorum not to elect anybody else until a moment, for one term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lease {
+    pub(crate) term: u64,
+    pub(crate) until: Instant,
+}
+
+/// Where the raftstore publishes the lease and every reader looks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SharedLease(Arc<Mutex<Option<Lease>>>);
+
+impl SharedLease {
+    /// The term whose lease is valid at this moment.
+    pub(crate) fn term_at(&self, now: Instant) -> Option<u64> {
+        let lease = *self.0.lock();
+        lease.filter(|lease| now < lease.until).map(|lease| lease.term)
+    }
+
+    pub(crate) fn publish(&self, lease: Option<Lease>) {
+        *self.0.lock() = lease;
+    }
+}
+
+/// Derives the lease from acknowledged heartbeat rounds. It knows no clock: every moment is given to it.
+///
+/// A lease runs from the moment at which the round was *sent*: an acknowledgement says only that a follower had heard
+/// of the leader after that. It exists once an entry of the leader's own term is applied, since only then does a
+/// snapshot hold all that earlier terms acknowledged.
+#[derive(Debug)]
+pub(crate) struct LeaseTracker {
+    length: Duration,
+    term: u64,
+    acknowledged: Option<Instant>,
+    own_term_applied: bool,
+}
+
+impl LeaseTracker {
+    pub(crate) fn new(length: Duration) -> Self {
+        Self { length, term: 0, acknowledged: None, own_term_applied: false }
+    }
+
+    /// Leadership of a term began, or ended with `None`. Nothing of an earlier term counts any more.
+    pub(crate) fn leads(&mut self, term: Option<u64>) {
+        *self = Self { term: term.unwrap_or(0), ..Self::new(self.length) };
+    }
+
+    /// An entry of the led term is applied.
+    pub(crate) fn own_term_applied(&mut self) {
+        self.own_term_applied = true;
+    }
+
+    /// A quorum answered the round sent at this moment.
+    pub(crate) fn acknowledged(&mut self, sent: Instant) {
+        self.acknowledged = self.acknowledged.max(Some(sent));
+    }
+
+    pub(crate) fn lease(&self) -> Option<Lease> {
+        let sent = self.acknowledged.filter(|_| self.term != 0 && self.own_term_applied)?;
+        Some(Lease { term: self.term, until: sent + self.length })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LENGTH: Duration = Duration::from_millis(800);
+
+    fn leader(term: u64) -> LeaseTracker {
+        let mut tracker = LeaseTracker::new(LENGTH);
+        tracker.leads(Some(term));
+        tracker
+    }
+
+    #[test]
+    fn it_runs_from_the_sending_and_needs_an_own_entry() {
+        let sent = Instant::now();
+        let mut tracker = leader(3);
+        tracker.acknowledged(sent);
+        assert_eq!(tracker.lease(), None, "no entry of its own term is applied");
+        tracker.own_term_applied();
+        assert_eq!(tracker.lease(), Some(Lease { term: 3, until: sent + LENGTH }));
+    }
+
+    #[test]
+    fn a_late_answer_to_an_early_round_does_not_shorten_it() {
+        let sent = Instant::now();
+        let mut tracker = leader(3);
+        tracker.own_term_applied();
+        tracker.acknowledged(sent + LENGTH);
+        tracker.acknowledged(sent);
+        assert_eq!(tracker.lease().map(|lease| lease.until), Some(sent + 2 * LENGTH));
+    }
+
+    #[test]
+    fn nothing_of_an_earlier_term_counts() {
+        let mut tracker = leader(3);
+        tracker.own_term_applied();
+        tracker.acknowledged(Instant::now());
+        tracker.leads(Some(4));
+        assert_eq!(tracker.lease(), None);
+        tracker.acknowledged(Instant::now());
+        assert_eq!(tracker.lease(), None);
+        tracker.leads(None);
+        tracker.own_term_applied();
+        tracker.acknowledged(Instant::now());
+        assert_eq!(tracker.lease(), None, "who does not lead has no lease");
+    }
+
+    #[test]
+    fn a_reader_sees_it_end() {
+        let now = Instant::now();
+        let shared = SharedLease::default();
+        assert_eq!(shared.term_at(now), None);
+        shared.publish(Some(Lease { term: 7, until: now + LENGTH }));
+        assert_eq!(shared.term_at(now), Some(7));
+        assert_eq!(shared.term_at(now + LENGTH), None);
+        shared.publish(None);
+        assert_eq!(shared.term_at(now), None);
+    }
+}

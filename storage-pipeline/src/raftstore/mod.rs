@@ -1,0 +1,10 @@
+//! The raftstore: one thread that drives raft, writes and syncs the log, and hands committed entries with their
+//! proposals on to the apply pool.
+
+pub(crate) mod msg;
+pub(crate) mod router;
+pub(crate) mod proposals;
+pub(crate) mod reads;
+pub(crate) mod peer;
+pub mod log_storage;
+pub(crate) mod store;

@@ -1,0 +1,42 @@
+//! What the raftstore is sent.
+
+use crate::{
+    command::Response,
+    scheduler::task::{Job, Task},
+};
+
+/// A change that is to be replicated, with the task whose caller waits for it.
+#[derive(Debug)]
+pub(crate) struct Proposal {
+    pub(crate) task: Task,
+    /// The term whose leader took the snapshot that the change is derived from.
+    pub(crate) term: u64,
+    /// The encoded changes.
+    pub(crate) data: Vec<u8>,
+    /// What the caller is told once they are applied.
+    pub(crate) response: Response,
+}
+
+/// A message to the raftstore.
+#[derive(Debug)]
+pub(crate) enum StoreMsg {
+    /// Replicate a change.
+    Propose(Proposal),
+    /// Confirm the leadership and hand the job to the local reader.
+    Read(Job),
+    /// Apply got this far.
+    Applied(ApplyRes),
+    /// The log may be truncated: the data up to this index is synced.
+    Truncate(u64),
+}
+
+/// How far apply got: the way back from the apply pool to its peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ApplyRes {
+    /// Index of the last applied entry.
+    pub(crate) index: u64,
+    /// Term of that entry.
+    pub(crate) term: u64,
+    /// Bytes of the entries that were applied since the last report.
+    pub(crate) bytes: usize,
+}

@@ -1,0 +1,54 @@
+//! Reads that wait for a confirmation of leadership, and then for apply. Pure: it says what to ask raft and when a
+//! job may have its snapshot.
+
+use std::collections::VecDeque;
+
+use crate::scheduler::task::Job;
+
+/// The reads of one peer, in three stations: not yet asked, asked and unconfirmed, confirmed and not yet applied.
+#[derive(Debug, Default)]
+pub(crate) struct Reads {
+    unasked: Vec<Job>,
+    asked: VecDeque<(u64, Vec<Job>)>,
+    confirmed: VecDeque<(u64, Vec<Job>)>,
+    last_context: u64,
+}
+
+impl Reads {
+    /// Adds a read.
+    pub(crate) fn push(&mut self, job: Job) {
+        self.unasked.push(job);
+    }
+
+    /// Whether raft has to be asked.
+    pub(crate) fn has_unasked(&self) -> bool {
+        !self.unasked.is_empty()
+    }
+
+    /// All reads that were not asked for go into one question. Returns the context by which raft answers it.
+    pub(crate) fn ask(&mut self) -> Vec<u8> {
+        self.last_context += 1;
+        self.asked.push_back((self.last_context, std::mem::take(&mut self.unasked)));
+        self.last_context.to_be_bytes().to_vec()
+    }
+
+    /// Raft answered: leadership was confirmed after the question, and `index` was committed then. A later answer
+    /// confirms every earlier question, whose own answer may have been lost.
+    pub(crate) fn confirm(&mut self, context: &[u8], index: u64) {
+        let Ok(context) = context.try_into().map(u64::from_be_bytes) else { return };
+        let count = self.asked.partition_point(|(asked, _)| *asked <= context);
+        self.confirmed.extend(self.asked.drain(..count).map(|(_, jobs)| (index, jobs)));
+    }
+
+    /// Takes out the confirmed reads for which apply has come far enough.
+    pub(crate) fn take_applied(&mut self, applied: u64) -> Vec<Job> {
+        let count = self.confirmed.partition_point(|(index, _)| *index <= applied);
+        self.confirmed.drain(..count).flat_map(|(_, jobs)| jobs).collect()
+    }
+
+    /// Takes out every read whose leadership was not confirmed, for the loss of leadership. The confirmed ones stay.
+    pub(crate) fn take_unconfirmed(&mut self) -> Vec<Job> {
+        let asked = self.asked.drain(..).flat_map(|(_, jobs)| jobs);
+        asked.chain(self.unasked.drain(..)).collect()
+    }
+}

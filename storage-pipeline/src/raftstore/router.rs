@@ -1,0 +1,65 @@
+//! The raftstore's handle for everybody else. A refused message comes back with everything it owns.
+
+use crate::{
+    mailbox::{Mailbox, Refused},
+    observe::{FailPoint, Observer},
+    raftstore::msg::{ApplyRes, Proposal, StoreMsg},
+    scheduler::task::Job,
+};
+
+/// Sends to the raftstore. Proposals and reads are bounded, reports never are: their room was reserved at admission.
+#[derive(Clone, Debug)]
+pub(crate) struct Router {
+    mailbox: Mailbox<StoreMsg>,
+    capacity: usize,
+    observer: Observer,
+}
+
+impl Router {
+    pub(crate) fn new(mailbox: Mailbox<StoreMsg>, capacity: usize, observer: Observer) -> Self {
+        Self { mailbox, capacity, observer }
+    }
+
+    /// Asks for a proposal.
+    ///
+    /// # Errors
+    /// The proposal itself.
+    pub(crate) fn propose(&self, proposal: Proposal) -> Result<(), Refused<Proposal>> {
+        if self.observer.fails(FailPoint::ProposalRefused) {
+            return Err(Refused::Full(proposal));
+        }
+        self.send(StoreMsg::Propose(proposal)).map_err(|refused| {
+            refused.map(|message| match message {
+                StoreMsg::Propose(proposal) => proposal,
+                other => unreachable!("a mailbox gives back what it was given, not {other:?}"),
+            })
+        })
+    }
+
+    /// Asks for a confirmation of leadership.
+    ///
+    /// # Errors
+    /// The job itself.
+    pub(crate) fn read(&self, job: Job) -> Result<(), Refused<Job>> {
+        self.send(StoreMsg::Read(job)).map_err(|refused| {
+            refused.map(|message| match message {
+                StoreMsg::Read(job) => job,
+                other => unreachable!("a mailbox gives back what it was given, not {other:?}"),
+            })
+        })
+    }
+
+    /// Reports how far apply got. A raftstore that has ended does not need to know.
+    pub(crate) fn applied(&self, res: ApplyRes) {
+        let _ = self.mailbox.send(StoreMsg::Applied(res));
+    }
+
+    /// Lets the log be truncated. A raftstore that has ended truncates after the next start.
+    pub(crate) fn truncate(&self, index: u64) {
+        let _ = self.mailbox.send(StoreMsg::Truncate(index));
+    }
+
+    fn send(&self, message: StoreMsg) -> Result<(), Refused<StoreMsg>> {
+        self.mailbox.try_send(message, self.capacity)
+    }
+}

@@ -1,0 +1,108 @@
+//! The raftstore's thread: messages in, one round of the peer for all of them, effects out. It ends when its mailbox
+//! is closed and empty, or with the first failure of the log.
+
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    apply::task::ApplyTask,
+    engine::EngineError,
+    error::Outcome,
+    local_reader::lease::Lease,
+    mailbox::{Mailbox, Received},
+    observe::Moment,
+    raftstore::{
+        msg::StoreMsg,
+        peer::{Effects, Peer},
+    },
+    scheduler::{Scheduler, task::Settled},
+};
+
+/// What the thread owns and holds.
+pub(crate) struct Store {
+    pub(crate) peer: Peer,
+    pub(crate) mailbox: Mailbox<StoreMsg>,
+    pub(crate) apply: Mailbox<ApplyTask>,
+    pub(crate) scheduler: Arc<Scheduler>,
+    pub(crate) tick: Duration,
+}
+
+impl Store {
+    /// Runs until the mailbox is closed and empty.
+    pub(crate) fn run(mut self) {
+        if let Err(error) = self.drive() {
+            self.scheduler.reader.lease.publish(None);
+            self.scheduler.poison(&format!("raft log: {error}"));
+            self.mailbox.close();
+        }
+    }
+
+    fn drive(&mut self) -> Result<(), EngineError> {
+        self.peer.campaign_alone().map_err(EngineError::new)?;
+        let mut messages = VecDeque::new();
+        let mut effects = Effects::default();
+        let mut published = None;
+        let mut next_tick = Instant::now();
+        loop {
+            self.peer.round(&mut effects)?;
+            self.publish_lease(&mut published);
+            self.act(&mut effects);
+            if self.mailbox.receive_all(&mut messages, Some(next_tick)) == Received::Closed {
+                self.scheduler.reader.lease.publish(None);
+                return Ok(());
+            }
+            for message in messages.drain(..) {
+                self.handle(message, &mut effects)?;
+            }
+            let now = Instant::now();
+            if now >= next_tick {
+                // Ticks missed in a stall are not replayed: time in which this thread stood still proves nothing
+                // about the others.
+                next_tick = now + self.tick;
+                self.peer.tick(now);
+            }
+        }
+    }
+
+    fn handle(&mut self, message: StoreMsg, effects: &mut Effects) -> Result<(), EngineError> {
+        match message {
+            StoreMsg::Propose(proposal) => self.peer.propose(proposal, effects),
+            StoreMsg::Read(job) => self.peer.read(job, effects),
+            StoreMsg::Applied(res) => self.peer.applied(res, effects),
+            StoreMsg::Truncate(index) => {
+                self.scheduler.observer.note(Moment::Truncating { index });
+                self.peer.truncate(index)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn publish_lease(&self, published: &mut Option<Lease>) {
+        let lease = self.peer.lease();
+        if lease != *published {
+            *published = lease;
+            self.scheduler.reader.lease.publish(lease);
+        }
+    }
+
+    fn act(&self, effects: &mut Effects) {
+        for task in effects.apply.drain(..) {
+            if self.apply.send(task).is_err() {
+                // Apply has stopped after a fault. The entries stay in the log, and their callers were answered.
+                tracing::warn!("committed entries are left for the next start");
+            }
+        }
+        if !effects.settled.is_empty() {
+            self.scheduler.settle_all(std::mem::take(&mut effects.settled));
+        }
+        for (job, term) in effects.readable.drain(..) {
+            if let Err((job, _)) = self.scheduler.reader.confirmed(job, term) {
+                let reply = Outcome::NotExecuted(self.scheduler.refusal());
+                self.scheduler.settle(Settled::without_entry(job.task, reply));
+            }
+        }
+    }
+}

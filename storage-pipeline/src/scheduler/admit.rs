@@ -1,0 +1,153 @@
+//! The way in: a command is checked, admitted, latched, and sent for its snapshot.
+
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Instant,
+};
+
+use crate::{
+    command::Command,
+    config::{Config, Releaser},
+    error::{Error, Outcome},
+    local_reader::LocalReader,
+    mailbox::Mailbox,
+    observe::{Moment, Observer},
+    scheduler::{
+        in_flight::InFlight,
+        latches::Latches,
+        single_thread::SchedulerMsg,
+        task::{Job, Phase, Reply, Settled, Task, TaskContext},
+    },
+    worker_pool::WorkerTask,
+};
+
+/// What the steps of a command share. It owns no thread; every thread of the pipeline holds a handle to it.
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    pub(crate) config: Config,
+    pub(crate) latches: Latches<Job>,
+    pub(crate) in_flight: InFlight,
+    pub(crate) reader: LocalReader,
+    /// The scheduler thread's mailbox, in the modes that have one.
+    pub(crate) own: Mailbox<SchedulerMsg>,
+    pub(crate) workers: Mailbox<WorkerTask>,
+    pub(crate) observer: Observer,
+    /// Set once, by the first fault.
+    pub(super) fault: OnceLock<Arc<str>>,
+    /// Set by close and by a fault: successors are no longer woken.
+    pub(super) closing: AtomicBool,
+    pub(super) next_cid: AtomicU64,
+    pub(super) callback_panics: AtomicU64,
+}
+
+impl Scheduler {
+    pub(crate) fn new(
+        config: Config,
+        reader: LocalReader,
+        workers: Mailbox<WorkerTask>,
+        observer: Observer,
+    ) -> Self {
+        Self {
+            latches: Latches::new(config.latch_slots),
+            in_flight: InFlight::new(config.max_in_flight_commands, config.max_in_flight_bytes),
+            reader,
+            own: Mailbox::default(),
+            workers,
+            observer,
+            fault: OnceLock::new(),
+            closing: AtomicBool::new(false),
+            next_cid: AtomicU64::new(1),
+            callback_panics: AtomicU64::new(0),
+            config,
+        }
+    }
+
+    /// Takes a command. Its callback runs exactly once, whatever becomes of it; where the command is refused, it runs
+    /// here, before the return.
+    pub(crate) fn submit(
+        &self,
+        command: Command,
+        deadline: Instant,
+        callback: impl FnOnce(Reply) + Send + 'static,
+    ) {
+        let context = TaskContext {
+            // ORDERING: Relaxed; only uniqueness matters.
+            cid: self.next_cid.fetch_add(1, Ordering::Relaxed),
+            hashes: command.latch_hashes(),
+            deadline,
+            bytes: command.size_bytes(),
+            phase: Phase::default(),
+        };
+        let task = Task::new(context, callback);
+        if let Err(error) = self.admit(&command, &task) {
+            self.tell(&task, Outcome::NotExecuted(error), None);
+            return;
+        }
+        self.observer.note(Moment::Admitted { cid: task.context().cid });
+        let job = Job { task, command };
+        if job.task.is_read() {
+            self.go_on(self.send_for_snapshot(job));
+        } else if self.config.completion_mode.releaser() == Releaser::SchedulerThread {
+            if let Err(SchedulerMsg::Command(job)) = self.own.send(SchedulerMsg::Command(job)) {
+                self.go_on(Err(Settled::without_entry(job.task, Outcome::NotExecuted(self.refusal()))));
+            }
+        } else {
+            self.start(job);
+        }
+    }
+
+    fn admit(&self, command: &Command, task: &Task) -> Result<(), Error> {
+        command.validate(&self.config).map_err(Error::InvalidCommand)?;
+        if self.is_closing() {
+            return Err(self.refusal());
+        }
+        if task.context().deadline <= Instant::now() {
+            return Err(Error::DeadlineExceeded);
+        }
+        let room = self.in_flight.reserve(task.context().bytes).ok_or(Error::SchedTooBusy)?;
+        self.in_flight.enter(room, task).map_err(|_| self.refusal())
+    }
+
+    /// Acquires the latches of a write; one that has to wait is queued and started by whoever releases.
+    pub(super) fn start(&self, job: Job) {
+        if let Some(job) = self.latches.acquire(job) {
+            self.go_on(self.latched(job));
+        }
+    }
+
+    fn go_on(&self, sent: Result<(), Settled>) {
+        if let Err(settled) = sent {
+            self.settle(settled);
+        }
+    }
+
+    /// Goes on with a job that holds its latches. Its snapshot is taken after that, so it sees its predecessors.
+    ///
+    /// # Errors
+    /// The command, settled, where nobody takes the job. It is the caller's to pass on, so that a row of refusals is a
+    /// loop and no recursion.
+    pub(super) fn latched(&self, job: Job) -> Result<(), Settled> {
+        self.observer.note(Moment::LatchesHeld { cid: job.task.context().cid });
+        self.send_for_snapshot(job)
+    }
+
+    fn send_for_snapshot(&self, job: Job) -> Result<(), Settled> {
+        self.reader.snapshot(job).map_err(|(job, error)| {
+            let error = if error == Error::Closed { self.refusal() } else { error };
+            Settled::without_entry(job.task, Outcome::NotExecuted(error))
+        })
+    }
+
+    /// Why nothing more is taken.
+    pub(crate) fn refusal(&self) -> Error {
+        self.fault.get().map_or(Error::Closed, |fault| Error::Poisoned(Arc::clone(fault)))
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        // ORDERING: Relaxed; a hint. What it must exclude is excluded by the books, which close under their locks.
+        self.closing.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,195 @@
+//! The front door: opens a store, takes commands, answers through callbacks or by blocking, closes.
+
+use std::{
+    sync::{Arc, mpsc},
+    time::{Duration, Instant},
+};
+
+mod open;
+mod raw;
+mod running;
+
+pub use open::Parts;
+use running::Running;
+
+use crate::{
+    client::{oracle::TimestampOracle, transaction::Transaction},
+    command::{AllocateTimestamps, Command, Request},
+    config::Config,
+    error::{Error, OpenError, Outcome},
+    observe::Observe,
+    scheduler::task::Reply,
+    threads,
+};
+
+/// A store of one replica, open in this process. Clones share it; it closes with [`close`](Self::close) or when the
+/// last clone is dropped.
+///
+/// Every command is answered exactly once: through its callback, which runs on a thread of the pipeline or, where the
+/// command is refused at the door, on the caller's; or as the return of the blocking form.
+///
+/// ```
+/// use storage_pipeline::{Config, Storage};
+/// let dir = tempfile::tempdir()?;
+/// let storage = Storage::open(Config::new(dir.path()))?;
+/// storage.raw_put(b"key", b"value").into_result()?;
+/// assert_eq!(storage.raw_get(b"key").into_result()?.as_deref(), Some(&b"value"[..]));
+/// storage.close();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Storage(Arc<Running>);
+
+/// What is in flight in an open store. Everything is zero once all commands are settled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InFlightCounts {
+    /// Commands that were accepted and are not settled and released yet.
+    pub commands: usize,
+    /// Their bytes.
+    pub bytes: usize,
+    /// Latches that are held.
+    pub latches_held: usize,
+    /// Commands that wait for a latch.
+    pub latches_waiting: usize,
+    /// Messages that wait for a thread.
+    pub queued: usize,
+}
+
+impl InFlightCounts {
+    /// Whether nothing is in flight.
+    #[must_use]
+    pub fn is_quiescent(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Storage {
+    /// Opens the store in `config.dir`, creating it where there is none, and waits until it serves.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration or the data directory. Nothing that was acknowledged is lost by it.
+    pub fn open(config: Config) -> Result<Self, OpenError> {
+        config.validate().map_err(OpenError::Config)?;
+        let parts = Parts::on_disk(&config.dir)?;
+        Self::open_with(config, parts, None)
+    }
+
+    /// Opens a store on parts of the caller's making, told to an observer: for tests, simulations and metrics.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with(
+        config: Config,
+        parts: Parts,
+        observer: Option<Arc<dyn Observe>>,
+    ) -> Result<Self, OpenError> {
+        callback_slot::assert_lock_free::<Option<callback_slot::Callback<Reply>>>();
+        config.validate().map_err(OpenError::Config)?;
+        open::open(config, parts, observer).map(|running| Self(Arc::new(running)))
+    }
+
+    /// Runs a command and waits for its outcome, at most the default timeout.
+    ///
+    /// On a thread of a pipeline, in a callback that is, this is refused with [`Error::WouldBlockPipeline`]: the
+    /// answer might need that very thread. Use [`submit`](Self::submit) there.
+    pub fn execute<R: Request>(&self, request: R) -> Outcome<R::Output> {
+        self.execute_within(request, self.0.scheduler.config.default_timeout)
+    }
+
+    /// Runs a command and waits for its outcome, at most this long.
+    pub fn execute_within<R: Request>(&self, request: R, timeout: Duration) -> Outcome<R::Output> {
+        if threads::is_pipeline() {
+            return Outcome::NotExecuted(Error::WouldBlockPipeline);
+        }
+        let (sender, receiver) = mpsc::sync_channel(1);
+        self.submit_within(request, timeout, move |outcome| {
+            // The receiver waits below until this very message.
+            let _ = sender.send(outcome);
+        });
+        receiver.recv().expect("a callback runs exactly once, whatever becomes of its command")
+    }
+
+    /// Runs a command and calls back with its outcome, within the default timeout.
+    ///
+    /// The callback should be short: it runs on a thread of the pipeline, before later commands of the same batch are
+    /// answered. A panic in it is caught and counted.
+    pub fn submit<R: Request>(&self, request: R, callback: impl FnOnce(Outcome<R::Output>) + Send + 'static) {
+        self.submit_within(request, self.0.scheduler.config.default_timeout, callback);
+    }
+
+    /// Runs a command and calls back with its outcome, within this time. When the time is up before the outcome is
+    /// known, the callback says so; the command itself goes on where raft has it.
+    pub fn submit_within<R: Request>(
+        &self,
+        request: R,
+        timeout: Duration,
+        callback: impl FnOnce(Outcome<R::Output>) + Send + 'static,
+    ) {
+        let command: Command = request.into();
+        let now = Instant::now();
+        let deadline = now.checked_add(timeout).unwrap_or(now + Duration::from_secs(86_400));
+        self.0.scheduler.submit(command, deadline, move |reply| {
+            callback(reply.map(|response| {
+                R::output(response).expect("a command answers with the response that belongs to it")
+            }));
+        });
+    }
+
+    /// The source of timestamps for transactions.
+    #[must_use]
+    pub fn oracle(&self) -> &TimestampOracle {
+        &self.0.oracle
+    }
+
+    /// A timestamp greater than every one that was given out before, in this store's whole life.
+    pub fn timestamp(&self) -> Outcome<u64> {
+        self.0.oracle.timestamp(|at_least, window| self.execute(AllocateTimestamps { at_least, window }))
+    }
+
+    /// Begins a transaction that reads the store as it is now.
+    pub fn begin(&self) -> Outcome<Transaction> {
+        self.timestamp().map(|start_ts| Transaction::new(self.clone(), start_ts))
+    }
+
+    pub(crate) fn default_timeout(&self) -> Duration {
+        self.0.scheduler.config.default_timeout
+    }
+
+    /// What is in flight.
+    #[must_use]
+    pub fn in_flight(&self) -> InFlightCounts {
+        self.0.in_flight()
+    }
+
+    /// Index of the last applied log entry.
+    #[must_use]
+    pub fn applied_index(&self) -> u64 {
+        self.0.applied_index()
+    }
+
+    /// How many callbacks panicked.
+    #[must_use]
+    pub fn callback_panics(&self) -> u64 {
+        self.0.scheduler.callback_panics()
+    }
+
+    /// The fault that poisoned the store, if there was one. Close it, remove the cause, and open it again.
+    #[must_use]
+    pub fn fault(&self) -> Option<Arc<str>> {
+        self.0.scheduler.fault().cloned()
+    }
+
+    /// Closes the store: takes nothing more, answers what was not proposed yet as *not executed*, lets what was
+    /// proposed be applied and answered, and joins every thread. Other clones answer [`Error::Closed`] from then on.
+    ///
+    /// On a thread of the pipeline the joining is left to a thread of its own and this returns at once.
+    pub fn close(&self) {
+        self.0.close();
+    }
+}
+
+impl std::fmt::Debug for Storage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Storage").field("config", &self.0.scheduler.config).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,224 @@
+//! Opening: recovers the two databases, wires the rooms together, starts the threads, waits until the store serves.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use raft::{RawNode, eraftpb::ConfState};
+
+use crate::{
+    apply::{
+        delegate::{ApplyState, Delegate},
+        pool::Applier,
+    },
+    client::oracle::TimestampOracle,
+    config::{Config, Releaser},
+    engine::{Engine, rocks::RocksEngine},
+    error::{Error, OpenError},
+    local_reader::{
+        LocalReader,
+        lease::{LeaseTracker, SharedLease},
+    },
+    mailbox::Mailbox,
+    maintenance::Maintenance,
+    observe::{Observe, Observer},
+    raft_log::slog_to_tracing,
+    raftstore::{
+        log_storage::{LogEngine, LogStorage, RocksLog},
+        peer::Peer,
+        router::Router,
+        store::Store,
+    },
+    scheduler::{Scheduler, single_thread},
+    storage::running::{Handles, Running, Threads},
+    threads, worker_pool,
+};
+
+/// Id of the only replica.
+const ONLY_REPLICA: u64 = 1;
+
+/// The two stores under a pipeline: the data and the raft log.
+pub struct Parts {
+    /// Where the parts are, for error messages.
+    pub dir: PathBuf,
+    /// The data.
+    pub engine: Arc<dyn Engine>,
+    /// The raft log.
+    pub log: Box<dyn LogEngine>,
+}
+
+impl Parts {
+    /// Opens both as RocksDB instances in `dir`, creating what is missing.
+    ///
+    /// # Errors
+    /// What is wrong with the directory or one of the instances.
+    pub fn on_disk(dir: &Path) -> Result<Self, OpenError> {
+        let failed = |source: io::Error| OpenError::Io { path: dir.to_owned(), source };
+        fs::create_dir_all(dir).map_err(failed)?;
+        let engine = Arc::new(RocksEngine::open(&dir.join("data"))?);
+        let log = Box::new(RocksLog::open(&dir.join("log"))?);
+        // The names of the two directories must survive a power loss as their contents do.
+        fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(failed)?;
+        Ok(Self { dir: dir.to_owned(), engine, log })
+    }
+}
+
+/// Starts everything.
+pub(super) fn open(
+    config: Config,
+    parts: Parts,
+    observe: Option<Arc<dyn Observe>>,
+) -> Result<Running, OpenError> {
+    let observer = observe.map(Observer::new).unwrap_or_default();
+    let Parts { dir, engine, log } = parts;
+    let corrupt = |what: String| OpenError::Corrupt { path: dir.clone(), what };
+    let state = ApplyState::load(&*engine.snapshot()).map_err(|error| corrupt(error.to_string()))?;
+    let membership = ConfState { voters: vec![ONLY_REPLICA], ..ConfState::default() };
+    let log = LogStorage::open(log, membership, state.index)
+        .map_err(|error| corrupt(format!("log beside data applied up to {}: {error}", state.index)))?;
+    let truncated = log.truncated_index();
+    let node = RawNode::new(&raft_config(&config, state), log, &slog_to_tracing())
+        .map_err(|error| corrupt(format!("raft refuses the log: {error}")))?;
+    let lease = LeaseTracker::new(config.lease());
+    let most_applying = usize::try_from(config.max_apply_bytes).unwrap_or(usize::MAX).saturating_mul(8);
+    let peer = Peer::new(node, lease, most_applying, observer.clone());
+
+    let wires = Wires::new(config, &engine, observer);
+    let applied = Arc::new(AtomicU64::new(state.index));
+    let running = wires.start(peer, Delegate::new(state), &applied, truncated, engine);
+    let running = running.map_err(|source| OpenError::Io { path: dir, source })?;
+    wait_until_serving(&running)?;
+    Ok(running)
+}
+
+fn raft_config(config: &Config, state: ApplyState) -> raft::Config {
+    raft::Config {
+        id: ONLY_REPLICA,
+        election_tick: config.election_ticks,
+        heartbeat_tick: config.heartbeat_ticks,
+        applied: state.index,
+        max_size_per_msg: config.max_apply_bytes,
+        max_committed_size_per_ready: config.max_apply_bytes,
+        max_inflight_msgs: 256,
+        check_quorum: true,
+        pre_vote: true,
+        ..raft::Config::default()
+    }
+}
+
+/// The mailboxes and handles between the rooms, before any thread runs.
+struct Wires {
+    scheduler: Arc<Scheduler>,
+    raftstore: Mailbox<crate::raftstore::msg::StoreMsg>,
+    router: Router,
+    apply: Mailbox<crate::apply::task::ApplyTask>,
+}
+
+impl Wires {
+    fn new(config: Config, engine: &Arc<dyn Engine>, observer: Observer) -> Self {
+        let raftstore = Mailbox::default();
+        let router = Router::new(raftstore.clone(), config.raftstore_mailbox, observer.clone());
+        let workers = Mailbox::default();
+        let reader = LocalReader {
+            engine: Arc::clone(engine),
+            lease: SharedLease::default(),
+            policy: config.read_policy,
+            router: router.clone(),
+            workers: workers.clone(),
+            observer: observer.clone(),
+        };
+        let scheduler = Arc::new(Scheduler::new(config, reader, workers, observer));
+        Self { scheduler, raftstore, router, apply: Mailbox::default() }
+    }
+
+    fn start(
+        self,
+        peer: Peer,
+        delegate: Delegate,
+        applied: &Arc<AtomicU64>,
+        truncated: u64,
+        engine: Arc<dyn Engine>,
+    ) -> io::Result<Running> {
+        let Self { scheduler, raftstore, router, apply } = self;
+        let config = scheduler.config.clone();
+        let threads = Arc::new(Threads {
+            raftstore: (raftstore.clone(), Handles::default()),
+            apply: (apply.clone(), Handles::default()),
+            workers: Handles::default(),
+            scheduler: Handles::default(),
+            maintenance: (Mailbox::default(), Handles::default()),
+            engine: Arc::clone(&engine),
+        });
+        // From here on an error drops `running`, which ends what was started.
+        let running = Running {
+            scheduler: Arc::clone(&scheduler),
+            oracle: TimestampOracle::default(),
+            applied: Arc::clone(applied),
+            threads: Arc::clone(&threads),
+        };
+        let start = |group: &Handles, name: &str, body: Box<dyn FnOnce() + Send>| {
+            let handle = threads::spawn(name, &scheduler, body)?;
+            group.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(handle);
+            io::Result::Ok(())
+        };
+        if config.completion_mode.releaser() == Releaser::SchedulerThread {
+            let own = Arc::clone(&scheduler);
+            start(&threads.scheduler, "scheduler", Box::new(move || single_thread::run(&own)))?;
+        }
+        for number in 0..config.worker_threads {
+            let (own, router) = (Arc::clone(&scheduler), router.clone());
+            let body = Box::new(move || worker_pool::run(&own, &router));
+            start(&threads.workers, &format!("worker-{number}"), body)?;
+        }
+        let applier = Applier {
+            tasks: apply.clone(),
+            engine: Arc::clone(&engine),
+            delegate,
+            applied: Arc::clone(applied),
+            router: router.clone(),
+            scheduler: Arc::clone(&scheduler),
+            most_batch_bytes: usize::try_from(config.max_apply_bytes).unwrap_or(usize::MAX),
+        };
+        start(&threads.apply.1, "apply-0", Box::new(move || applier.run()))?;
+        let maintenance = Maintenance {
+            mailbox: threads.maintenance.0.clone(),
+            scheduler: Arc::clone(&scheduler),
+            engine,
+            router,
+            applied: Arc::clone(applied),
+            truncated,
+        };
+        start(&threads.maintenance.1, "maintenance", Box::new(move || maintenance.run()))?;
+        let own = Arc::clone(&scheduler);
+        let store = Store { peer, mailbox: raftstore, apply, scheduler: own, tick: config.tick };
+        start(&threads.raftstore.1, "raftstore", Box::new(move || store.run()))?;
+        Ok(running)
+    }
+}
+
+/// Waits until this replica leads and has applied what its log held: only then may it read.
+fn wait_until_serving(running: &Running) -> Result<(), OpenError> {
+    let timeout = running.scheduler.config.open_timeout;
+    let started = Instant::now();
+    loop {
+        if let Some(fault) = running.scheduler.fault() {
+            return Err(OpenError::NotReady { waited: started.elapsed(), what: fault.to_string() });
+        }
+        if running.scheduler.reader.lease.term_at(Instant::now()).is_some() {
+            return Ok(());
+        }
+        if started.elapsed() >= timeout {
+            let index = running.applied.load(Ordering::Relaxed);
+            let what = Error::NotLeader { leader: None };
+            let what = format!("{what}; applied up to entry {index}");
+            return Err(OpenError::NotReady { waited: started.elapsed(), what });
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}

@@ -1,0 +1,108 @@
+//! An open store: its threads, in the order in which they end, and their mailboxes.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread::JoinHandle,
+};
+
+use crate::{
+    apply::task::ApplyTask, client::oracle::TimestampOracle, engine::Engine, mailbox::Mailbox,
+    maintenance::Never, raftstore::msg::StoreMsg, scheduler::Scheduler, storage::InFlightCounts, threads,
+};
+
+/// Everything that runs.
+pub(crate) struct Running {
+    pub(crate) scheduler: Arc<Scheduler>,
+    pub(crate) oracle: TimestampOracle,
+    pub(crate) applied: Arc<AtomicU64>,
+    pub(crate) threads: Arc<Threads>,
+}
+
+/// The threads and the mailboxes that end them. Shared with whoever joins them.
+pub(crate) struct Threads {
+    pub(crate) raftstore: (Mailbox<StoreMsg>, Handles),
+    pub(crate) apply: (Mailbox<ApplyTask>, Handles),
+    pub(crate) workers: Handles,
+    pub(crate) scheduler: Handles,
+    pub(crate) maintenance: (Mailbox<Never>, Handles),
+    pub(crate) engine: Arc<dyn Engine>,
+}
+
+/// The handles of one group of threads, until they are joined.
+pub(crate) type Handles = Mutex<Vec<JoinHandle<()>>>;
+
+impl Running {
+    pub(crate) fn in_flight(&self) -> InFlightCounts {
+        let (commands, bytes) = self.scheduler.in_flight.counts();
+        let (latches_held, latches_waiting) = self.scheduler.latches.counts();
+        let threads = &self.threads;
+        let queued = self.scheduler.own.len()
+            + self.scheduler.workers.len()
+            + threads.raftstore.0.len()
+            + threads.apply.0.len();
+        InFlightCounts { commands, bytes, latches_held, latches_waiting, queued }
+    }
+
+    pub(crate) fn applied_index(&self) -> u64 {
+        // ORDERING: Acquire, for the Release of apply: who reads the index finds the data it stands for.
+        self.applied.load(Ordering::Acquire)
+    }
+
+    /// Closes once; later calls wait until the first is through.
+    pub(crate) fn close(&self) {
+        self.scheduler.close();
+        let (threads, scheduler) = (Arc::clone(&self.threads), Arc::clone(&self.scheduler));
+        if !threads::is_pipeline() {
+            threads.end(&scheduler);
+            return;
+        }
+        // A pipeline thread cannot join itself.
+        let joiner = std::thread::Builder::new().name("closer".to_owned());
+        if let Err(error) = joiner.spawn(move || threads.end(&scheduler)) {
+            tracing::error!(%error, "no thread to close the store with; its threads end with the process");
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Threads {
+    /// Ends the threads in the order in which work flows, so that each finds the next one alive: what raft has
+    /// committed is still applied, what is applied is still told.
+    fn end(&self, scheduler: &Scheduler) {
+        self.raftstore.0.close();
+        join(&self.raftstore.1);
+        self.apply.0.close();
+        join(&self.apply.1);
+        scheduler.workers.close();
+        join(&self.workers);
+        scheduler.own.close();
+        join(&self.scheduler);
+        self.maintenance.0.close();
+        join(&self.maintenance.1);
+        scheduler.discard();
+        if scheduler.fault().is_none()
+            && let Err(error) = self.engine.sync()
+        {
+            // Nothing is lost: the log has it all, and the next start replays what the data lacks.
+            tracing::warn!(%error, "the data could not be synced at the end");
+        }
+    }
+}
+
+/// Joins a group. The lock is held meanwhile, so that a second closer waits for the first; no thread of the pipeline
+/// ever takes it.
+fn join(handles: &Handles) {
+    let mut handles = handles.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    for handle in handles.drain(..) {
+        // A thread's panic was caught, and poisoned the store.
+        let _ = handle.join();
+    }
+}

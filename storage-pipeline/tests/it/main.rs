@@ -1,0 +1,9 @@
+//! Integration tests of the whole pipeline. Every test runs in all five completion modes and ends in quiescence.
+
+mod support;
+mod basics;
+mod bad_input;
+mod completion;
+mod faults;
+mod shutdown;
+mod durability;
