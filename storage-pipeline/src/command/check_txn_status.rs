@@ -32,7 +32,9 @@ pub struct CheckTxnStatus {
     pub caller_start_ts: u64,
     /// The present, by which the lock is judged to have expired; zero if it must not be.
     pub current_ts: u64,
-    /// Roll the transaction back where there is no trace of it, instead of the error [`Error::TxnNotFound`].
+    /// Roll the transaction back where there is no trace of it, instead of the error [`Error::TxnNotFound`]. A client
+    /// that prewrites in several commands may not have reached its primary key yet, so whoever wants to let it live
+    /// sets this only once the lock that led here has expired.
     pub rollback_if_not_exist: bool,
 }
 

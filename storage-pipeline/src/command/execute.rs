@@ -36,3 +36,8 @@ pub(super) fn size_of<'a>(items: impl IntoIterator<Item = &'a [u8]>) -> usize {
 pub(super) fn size_of_keys(keys: &[Vec<u8>]) -> usize {
     size_of(keys.iter().map(Vec::as_slice))
 }
+
+/// What a list of timestamps adds to a command.
+pub(super) fn size_of_timestamps(timestamps: &[u64]) -> usize {
+    std::mem::size_of_val(timestamps)
+}

@@ -3,7 +3,7 @@
 use super::{
     KvPair, Processed, Request, Response,
     commit::encode_keys,
-    execute::{Execute, size_of, size_of_keys},
+    execute::{Execute, size_of, size_of_keys, size_of_timestamps},
     validate,
 };
 use crate::{
@@ -48,7 +48,7 @@ impl Execute for Get {
     }
 
     fn size_bytes(&self) -> usize {
-        size_of([self.key.as_slice()])
+        size_of([self.key.as_slice()]).saturating_add(size_of_timestamps(&self.bypass_locks))
     }
 
     fn process(self, snapshot: &dyn Snapshot) -> Result<Processed, Error> {
@@ -93,7 +93,7 @@ impl Execute for BatchGet {
     }
 
     fn size_bytes(&self) -> usize {
-        size_of_keys(&self.keys)
+        size_of_keys(&self.keys).saturating_add(size_of_timestamps(&self.bypass_locks))
     }
 
     fn process(self, snapshot: &dyn Snapshot) -> Result<Processed, Error> {

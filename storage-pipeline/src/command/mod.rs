@@ -105,6 +105,13 @@ macro_rules! commands {
 
             /// Checks every field, before any latch is taken.
             ///
+            /// ```
+            /// use storage_pipeline::{Config, command::{Command, RawGet}};
+            /// let command = Command::from(RawGet { key: Vec::new() });
+            /// let error = command.validate(&Config::new("/var/lib/store")).unwrap_err();
+            /// assert_eq!(error.to_string(), "key: the key is empty");
+            /// ```
+            ///
             /// # Errors
             /// The first field that is wrong, by its name.
             pub fn validate(&self, config: &Config) -> Result<(), InvalidCommand> {

@@ -2,7 +2,7 @@
 
 use super::{
     KvPair, Processed, Request, Response,
-    execute::{Execute, size_of},
+    execute::{Execute, size_of, size_of_timestamps},
     validate,
 };
 use crate::{
@@ -58,6 +58,7 @@ impl Execute for Scan {
 
     fn size_bytes(&self) -> usize {
         size_of([self.start_key.as_slice(), &self.end_key])
+            .saturating_add(size_of_timestamps(&self.bypass_locks))
     }
 
     fn process(self, snapshot: &dyn Snapshot) -> Result<Processed, Error> {
