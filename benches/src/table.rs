@@ -25,24 +25,21 @@ pub fn qps_ratio(rounds: &Rounds, figures: &[Figures]) -> Option<Ratio> {
 #[must_use]
 pub fn render(clients: u32, rounds: &Rounds) -> String {
     let mut out = String::new();
+    let plural = if clients == 1 { "" } else { "s" };
     // Writing to a string does not fail.
     let _ = writeln!(
         out,
-        "\n{clients} client{}\n{:<25}{:>9}{:>10}{:>10}  {:<24}{:>16}{:>16}  CPU us per 1,000 writes\n{:<25}{:>9}{:>10}\
-         {:>10}  {:<24}{:>16}{:>16}  {}",
-        if clients == 1 { "" } else { "s" },
-        "",
-        "",
-        "average",
-        "p99",
-        "QPS to SchedulerThread",
-        "applied->caller",
-        "applied->release",
+        "\n{clients} client{plural}\n{:<25}{:>7}{:>9}{:>9}   {:<22}{:>17}{:>18}   CPU, ms per 1,000 writes",
+        "", "", "average", "p99", "QPS to", "applied to told", "applied to free",
+    );
+    let _ = writeln!(
+        out,
+        "{:<25}{:>7}{:>9}{:>9}   {:<22}{:>17}{:>18}  {}",
         "mode",
         "QPS",
         "us",
         "us",
-        "ratio [95 %]",
+        "SchedulerThread",
         "avg / p99 us",
         "avg / p99 us",
         GROUPS.map(|group| format!("{group:>10}")).concat(),
@@ -55,11 +52,12 @@ pub fn render(clients: u32, rounds: &Rounds) -> String {
         });
         let spread = |average: f64, p99: f64| format!("{average:.0} / {p99:.0}");
         let cpu = GROUPS.map(|group| {
-            format!("{:>10.0}", of(&|f: &Figures| f.cpu_us_per_1000.get(group).copied().unwrap_or(0.0)))
+            let micros = of(&|f: &Figures| f.cpu_us_per_1000.get(group).copied().unwrap_or(0.0));
+            format!("{:>10.1}", micros / 1000.0)
         });
         let _ = writeln!(
             out,
-            "{:<25}{:>9.0}{:>10.0}{:>10.0}  {:<24}{:>16}{:>16}  {}",
+            "{:<25}{:>7.0}{:>9.0}{:>9.0}   {:<22}{:>17}{:>18}  {}",
             mode.to_string(),
             of(&|f| f.qps),
             of(&|f| f.average_us),

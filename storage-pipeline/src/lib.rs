@@ -38,3 +38,18 @@ pub use config::{CompletionMode, Config, ConfigError, ReadPolicy, Releaser};
 pub use error::{Cause, CommandError, Error, InvalidCommand, LockInfo, OpenError, Outcome, WriteConflict};
 #[cfg(feature = "store")]
 pub use storage::Storage;
+
+/// How it is built and what happens in it: the project's own documents, compiled with the code they describe.
+#[cfg(feature = "store")]
+pub mod docs {
+    #[doc = include_str!("../../docs/architecture.md")]
+    pub mod architecture {}
+    #[doc = include_str!("../../docs/write-path.md")]
+    pub mod write_path {}
+    #[doc = include_str!("../../docs/testing.md")]
+    pub mod testing {}
+}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+mod readme {}

@@ -1,6 +1,6 @@
 //! The one seam for metrics, tracing and fail points: what an observer is told, when, and where it may step in.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 #[cfg(feature = "store")]
 use std::{fmt, sync::Arc};
 
@@ -151,10 +151,4 @@ impl fmt::Debug for Observer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "Observer" } else { "Nobody" })
     }
-}
-
-/// The time since a batch was applied, where one was.
-#[must_use]
-pub fn since(applied_at: Option<Instant>) -> Option<Duration> {
-    applied_at.map(|at| at.elapsed())
 }

@@ -1,46 +1,24 @@
 //! Turns committed entries into one write batch and tells which commands that settles. Pure.
 
-use raft::{eraftpb::EntryType, prelude::Entry};
+use raft::eraftpb::{ConfState, Entry, EntryType};
 
 use crate::{
-    apply::task::ApplyTask,
-    engine::{Cf, EngineError, Modify, Snapshot, WriteBatch, modify},
+    apply::{
+        state::{ApplyState, save_conf_state},
+        task::ApplyTask,
+    },
+    engine::{EngineError, WriteBatch, modify},
     error::{Error, Outcome},
     raftstore::proposals::Pending,
     scheduler::task::Settled,
 };
 
-/// Where the applied index and term stand, beside the data that they describe.
-const APPLIED_KEY: &[u8] = b"applied";
-
-/// How far a replica has applied its log.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ApplyState {
-    pub(crate) index: u64,
-    pub(crate) term: u64,
-}
-
-impl ApplyState {
-    /// Reads the state from the data. Fresh data has applied nothing.
-    pub(crate) fn load(snapshot: &dyn Snapshot) -> Result<Self, Error> {
-        let Some(bytes) = snapshot.get(Cf::Meta, APPLIED_KEY)? else { return Ok(Self::default()) };
-        let word = |range| bytes.get(range).and_then(|b: &[u8]| b.try_into().ok()).map(u64::from_be_bytes);
-        match (word(0..8), word(8..16), bytes.len()) {
-            (Some(index), Some(term), 16) => Ok(Self { index, term }),
-            _ => Err(Error::Corrupt("the applied index has not 16 bytes".into())),
-        }
-    }
-
-    fn to_modify(self) -> Modify {
-        let bytes = [self.index.to_be_bytes(), self.term.to_be_bytes()].concat();
-        Modify::Put(Cf::Meta, APPLIED_KEY.to_vec(), bytes)
-    }
-}
-
 /// The applying side of one replica.
 #[derive(Debug)]
 pub(crate) struct Delegate {
     state: ApplyState,
+    /// The membership, until a batch has written it.
+    unsaved_members: Option<ConfState>,
 }
 
 /// What one write batch settles, once it is written.
@@ -52,8 +30,9 @@ pub(crate) struct Prepared {
 }
 
 impl Delegate {
-    pub(crate) fn new(state: ApplyState) -> Self {
-        Self { state }
+    /// A replica that has applied this much. Members that its data does not know yet go into its next batch.
+    pub(crate) fn new(state: ApplyState, unsaved_members: Option<ConfState>) -> Self {
+        Self { state, unsaved_members }
     }
 
     pub(crate) fn state(&self) -> ApplyState {
@@ -79,9 +58,12 @@ impl Delegate {
         Ok(())
     }
 
-    /// Adds the applied index, so that data and index are written together.
-    pub(crate) fn seal(&self, prepared: &mut Prepared) {
-        prepared.batch.push(self.state.to_modify());
+    /// Adds the applied index and a new membership, so that they are written together with the data.
+    pub(crate) fn seal(&mut self, prepared: &mut Prepared) {
+        self.state.save(&mut prepared.batch);
+        if let Some(members) = self.unsaved_members.take() {
+            save_conf_state(&members, &mut prepared.batch);
+        }
     }
 
     fn check_order(&self, entry: &Entry) -> Result<(), Error> {

@@ -1,7 +1,8 @@
 use super::*;
 use crate::{
+    apply::state::load_conf_state,
     command::Response,
-    engine::{Engine, memory::MemoryEngine},
+    engine::{Cf, Engine, Modify, memory::MemoryEngine},
     error::Outcome,
     scheduler::task::{Phase, Reply, Task, TaskContext},
 };
@@ -37,7 +38,7 @@ const DONE: Reply = Outcome::Applied(Response::Done);
 
 #[test]
 fn a_proposal_is_matched_by_index_and_term() {
-    let mut delegate = Delegate::new(ApplyState { index: 4, term: 1 });
+    let mut delegate = Delegate::new(ApplyState { index: 4, term: 1 }, None);
     let mut prepared = Prepared::default();
     let entries =
         vec![entry(5, 1, &[put("a")]), entry(6, 2, &[]), entry(7, 2, &[put("b")]), entry(8, 2, &[put("c")])];
@@ -51,7 +52,7 @@ fn a_proposal_is_matched_by_index_and_term() {
 
 #[test]
 fn entries_without_a_proposal_are_applied_and_answer_nobody() {
-    let mut delegate = Delegate::new(ApplyState::default());
+    let mut delegate = Delegate::new(ApplyState::default(), None);
     let mut prepared = Prepared::default();
     delegate.prepare(task(vec![entry(1, 1, &[]), entry(2, 1, &[put("a")])], vec![]), &mut prepared).unwrap();
     assert!(prepared.settled.is_empty());
@@ -59,14 +60,16 @@ fn entries_without_a_proposal_are_applied_and_answer_nobody() {
 }
 
 #[test]
-fn data_and_applied_index_are_one_batch_and_read_back() {
+fn data_applied_index_and_membership_are_one_batch_and_read_back() {
     let engine = MemoryEngine::default();
     assert_eq!(ApplyState::load(&*engine.snapshot()), Ok(ApplyState::default()));
-    let mut delegate = Delegate::new(ApplyState::default());
+    let members = ConfState { voters: vec![1], ..ConfState::default() };
+    let mut delegate = Delegate::new(ApplyState::default(), Some(members.clone()));
     let mut prepared = Prepared::default();
     delegate.prepare(task(vec![entry(1, 3, &[put("a")])], vec![]), &mut prepared).unwrap();
     delegate.seal(&mut prepared);
     engine.write(&prepared.batch).unwrap();
+    assert_eq!(load_conf_state(&*engine.snapshot()), Ok(Some(members)));
     assert_eq!(ApplyState::load(&*engine.snapshot()), Ok(ApplyState { index: 1, term: 3 }));
     assert!(engine.snapshot().get(Cf::Raw, b"a").unwrap().is_some());
 }
@@ -78,17 +81,8 @@ fn a_gap_a_repeat_or_a_foreign_entry_stops_the_replica() {
     let mut unknown = entry(5, 1, &[]);
     unknown.data = vec![9];
     for bad in [entry(6, 1, &[]), entry(4, 1, &[]), entry(5, 0, &[]), change, unknown] {
-        let mut delegate = Delegate::new(ApplyState { index: 4, term: 1 });
+        let mut delegate = Delegate::new(ApplyState { index: 4, term: 1 }, None);
         let result = delegate.prepare(task(vec![bad.clone()], vec![]), &mut Prepared::default());
         assert!(matches!(result, Err(Error::Corrupt(_))), "{bad:?}");
     }
-}
-
-#[test]
-fn an_applied_index_of_another_size_is_corrupt() {
-    let engine = MemoryEngine::default();
-    let mut batch = WriteBatch::default();
-    batch.push(Modify::Put(Cf::Meta, APPLIED_KEY.to_vec(), vec![0; 15]));
-    engine.write(&batch).unwrap();
-    assert!(matches!(ApplyState::load(&*engine.snapshot()), Err(Error::Corrupt(_))));
 }

@@ -5,11 +5,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+mod parts;
 mod open;
-mod raw;
 mod running;
+mod raw;
 
-pub use open::Parts;
+pub use parts::Parts;
 use running::Running;
 
 use crate::{

@@ -1,8 +1,7 @@
 //! Opening: recovers the two databases, wires the rooms together, starts the threads, waits until the store serves.
 
 use std::{
-    fs, io,
-    path::{Path, PathBuf},
+    io,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -14,12 +13,13 @@ use raft::{RawNode, eraftpb::ConfState};
 
 use crate::{
     apply::{
-        delegate::{ApplyState, Delegate},
+        delegate::Delegate,
         pool::Applier,
+        state::{ApplyState, load_conf_state},
     },
     client::oracle::TimestampOracle,
     config::{Config, Releaser},
-    engine::{Engine, rocks::RocksEngine},
+    engine::Engine,
     error::{Error, OpenError},
     local_reader::{
         LocalReader,
@@ -29,45 +29,17 @@ use crate::{
     maintenance::Maintenance,
     observe::{Observe, Observer},
     raft_log::slog_to_tracing,
-    raftstore::{
-        log_storage::{LogEngine, LogStorage, RocksLog},
-        peer::Peer,
-        router::Router,
-        store::Store,
-    },
+    raftstore::{log_storage::LogStorage, peer::Peer, router::Router, store::Store},
     scheduler::{Scheduler, single_thread},
-    storage::running::{Handles, Running, Threads},
+    storage::{
+        Parts,
+        running::{Handles, Running, Threads},
+    },
     threads, worker_pool,
 };
 
 /// Id of the only replica.
 const ONLY_REPLICA: u64 = 1;
-
-/// The two stores under a pipeline: the data and the raft log.
-pub struct Parts {
-    /// Where the parts are, for error messages.
-    pub dir: PathBuf,
-    /// The data.
-    pub engine: Arc<dyn Engine>,
-    /// The raft log.
-    pub log: Box<dyn LogEngine>,
-}
-
-impl Parts {
-    /// Opens both as RocksDB instances in `dir`, creating what is missing.
-    ///
-    /// # Errors
-    /// What is wrong with the directory or one of the instances.
-    pub fn on_disk(dir: &Path) -> Result<Self, OpenError> {
-        let failed = |source: io::Error| OpenError::Io { path: dir.to_owned(), source };
-        fs::create_dir_all(dir).map_err(failed)?;
-        let engine = Arc::new(RocksEngine::open(&dir.join("data"))?);
-        let log = Box::new(RocksLog::open(&dir.join("log"))?);
-        // The names of the two directories must survive a power loss as their contents do.
-        fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(failed)?;
-        Ok(Self { dir: dir.to_owned(), engine, log })
-    }
-}
 
 /// Starts everything.
 pub(super) fn open(
@@ -79,8 +51,15 @@ pub(super) fn open(
     let Parts { dir, engine, log } = parts;
     let corrupt = |what: String| OpenError::Corrupt { path: dir.clone(), what };
     let state = ApplyState::load(&*engine.snapshot()).map_err(|error| corrupt(error.to_string()))?;
-    let membership = ConfState { voters: vec![ONLY_REPLICA], ..ConfState::default() };
-    let log = LogStorage::open(log, membership, state.index)
+    let saved = load_conf_state(&*engine.snapshot()).map_err(|error| corrupt(error.to_string()))?;
+    let members = ConfState { voters: vec![ONLY_REPLICA], ..ConfState::default() };
+    if saved.as_ref().is_some_and(|saved| *saved != members) {
+        return Err(corrupt(
+            "its replica was a member of a group of several, and this store has one".to_owned(),
+        ));
+    }
+    let unsaved = saved.is_none().then(|| members.clone());
+    let log = LogStorage::open(log, members, state.index)
         .map_err(|error| corrupt(format!("log beside data applied up to {}: {error}", state.index)))?;
     let truncated = log.truncated_index();
     let node = RawNode::new(&raft_config(&config, state), log, &slog_to_tracing())
@@ -91,7 +70,7 @@ pub(super) fn open(
 
     let wires = Wires::new(config, &engine, observer);
     let applied = Arc::new(AtomicU64::new(state.index));
-    let running = wires.start(peer, Delegate::new(state), &applied, truncated, engine);
+    let running = wires.start(peer, Delegate::new(state, unsaved), &applied, truncated, engine);
     let running = running.map_err(|source| OpenError::Io { path: dir, source })?;
     wait_until_serving(&running)?;
     Ok(running)

@@ -1,0 +1,131 @@
+//! Where a replica stands: the applied index and the membership, kept beside the data that they describe and written
+//! in the same batches. Pure.
+
+use raft::eraftpb::ConfState;
+
+use crate::{
+    engine::{Cf, Modify, Snapshot, WriteBatch},
+    error::Error,
+};
+
+const APPLIED_KEY: &[u8] = b"applied";
+const CONF_STATE_KEY: &[u8] = b"conf_state";
+
+/// How far a replica has applied its log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ApplyState {
+    pub(crate) index: u64,
+    pub(crate) term: u64,
+}
+
+impl ApplyState {
+    /// Reads the state from the data. Fresh data has applied nothing.
+    pub(crate) fn load(snapshot: &dyn Snapshot) -> Result<Self, Error> {
+        let Some(bytes) = snapshot.get(Cf::Meta, APPLIED_KEY)? else { return Ok(Self::default()) };
+        match words(&bytes).as_deref() {
+            Some(&[index, term]) => Ok(Self { index, term }),
+            _ => Err(Error::Corrupt("the applied index has not 16 bytes".into())),
+        }
+    }
+
+    /// Adds the state to a batch.
+    pub(crate) fn save(self, batch: &mut WriteBatch) {
+        batch.push(Modify::Put(Cf::Meta, APPLIED_KEY.to_vec(), bytes([self.index, self.term])));
+    }
+}
+
+/// Reads the membership from the data. Fresh data has none.
+pub(crate) fn load_conf_state(snapshot: &dyn Snapshot) -> Result<Option<ConfState>, Error> {
+    let Some(stored) = snapshot.get(Cf::Meta, CONF_STATE_KEY)? else { return Ok(None) };
+    decode(&stored).map(Some).ok_or_else(|| Error::Corrupt("the membership cannot be decoded".into()))
+}
+
+/// Adds the membership to a batch: four lists, each after its length, then whether a joint membership ends by itself.
+pub(crate) fn save_conf_state(state: &ConfState, batch: &mut WriteBatch) {
+    let ConfState { voters, learners, voters_outgoing, learners_next, auto_leave } = state;
+    let lists = [voters, learners, voters_outgoing, learners_next];
+    let lists =
+        lists.into_iter().flat_map(|list| [list.len() as u64].into_iter().chain(list.iter().copied()));
+    let stored = bytes(lists.chain([u64::from(*auto_leave)]));
+    batch.push(Modify::Put(Cf::Meta, CONF_STATE_KEY.to_vec(), stored));
+}
+
+fn decode(stored: &[u8]) -> Option<ConfState> {
+    let words = words(stored)?;
+    let mut rest = words.as_slice();
+    let mut list = || {
+        let (len, after) = rest.split_first()?;
+        let (list, after) = after.split_at_checked(usize::try_from(*len).ok()?)?;
+        rest = after;
+        Some(list.to_vec())
+    };
+    let (voters, learners, voters_outgoing, learners_next) = (list()?, list()?, list()?, list()?);
+    let auto_leave = match rest {
+        [0] => false,
+        [1] => true,
+        _ => return None,
+    };
+    Some(ConfState { voters, learners, voters_outgoing, learners_next, auto_leave })
+}
+
+fn bytes(words: impl IntoIterator<Item = u64>) -> Vec<u8> {
+    words.into_iter().flat_map(u64::to_be_bytes).collect()
+}
+
+fn words(bytes: &[u8]) -> Option<Vec<u64>> {
+    let (words, rest) = bytes.as_chunks::<8>();
+    rest.is_empty().then(|| words.iter().map(|word| u64::from_be_bytes(*word)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Engine, memory::MemoryEngine};
+    use proptest::prelude::*;
+
+    fn with_meta(key: &[u8], value: Vec<u8>) -> MemoryEngine {
+        let engine = MemoryEngine::default();
+        let mut batch = WriteBatch::default();
+        batch.push(Modify::Put(Cf::Meta, key.to_vec(), value));
+        engine.write(&batch).unwrap();
+        engine
+    }
+
+    #[test]
+    fn an_applied_index_of_another_size_is_corrupt() {
+        for size in [0, 8, 15, 17, 24] {
+            let engine = with_meta(APPLIED_KEY, vec![0; size]);
+            assert!(matches!(ApplyState::load(&*engine.snapshot()), Err(Error::Corrupt(_))), "{size}");
+        }
+    }
+
+    #[test]
+    fn fresh_data_has_applied_nothing_and_knows_no_members() {
+        let engine = MemoryEngine::default();
+        assert_eq!(ApplyState::load(&*engine.snapshot()), Ok(ApplyState::default()));
+        assert_eq!(load_conf_state(&*engine.snapshot()), Ok(None));
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_saved_is_loaded(
+            lists in proptest::collection::vec(proptest::collection::vec(any::<u64>(), 0..4), 4),
+            auto_leave: bool, index: u64, term: u64,
+        ) {
+            let [voters, learners, voters_outgoing, learners_next]: [Vec<u64>; 4] = lists.try_into().unwrap();
+            let members = ConfState { voters, learners, voters_outgoing, learners_next, auto_leave };
+            let engine = MemoryEngine::default();
+            let mut batch = WriteBatch::default();
+            save_conf_state(&members, &mut batch);
+            ApplyState { index, term }.save(&mut batch);
+            engine.write(&batch).unwrap();
+            prop_assert_eq!(load_conf_state(&*engine.snapshot()), Ok(Some(members)));
+            prop_assert_eq!(ApplyState::load(&*engine.snapshot()), Ok(ApplyState { index, term }));
+        }
+
+        #[test]
+        fn arbitrary_bytes_are_loaded_or_refused_and_never_panic(stored in proptest::collection::vec(any::<u8>(), 0..80)) {
+            let _ = load_conf_state(&*with_meta(CONF_STATE_KEY, stored).snapshot());
+        }
+    }
+}
