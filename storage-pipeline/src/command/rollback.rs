@@ -19,7 +19,8 @@ use crate::{
 /// Takes back whatever the transaction did to the keys, and refuses its prewrite of them from now on.
 ///
 /// Repeating it changes nothing. [`Error::Committed`] says that the transaction is committed on one of the keys; then
-/// nothing is changed on the others either.
+/// nothing is changed on the others either. Of a transaction from below the GC safe point the record that says so may
+/// be collected, so success then only means that it will not commit from now on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rollback {
     /// The keys, whether they were prewritten or not.
