@@ -113,19 +113,16 @@ impl Transaction {
     pub fn commit(self) -> Result<u64, TransactionError> {
         let Some(primary) = self.writes.keys().next().cloned() else { return Ok(self.start_ts) };
         if let Err(error) = self.prewrite(&primary) {
-            // Locks that a part of it may have left are removed now; where that fails too, they expire.
-            let keys = self.writes.keys().cloned().collect();
-            let _ = self.storage.execute(Rollback { keys, start_ts: self.start_ts });
-            return Err(TransactionError::RolledBack(error));
+            return Err(self.roll_back(error));
         }
-        let commit_ts = match self.storage.timestamp() {
-            Outcome::Applied(commit_ts) => commit_ts,
-            other => return Err(self.give_up(other.map(|_| ()))),
+        let commit_ts = match self.storage.timestamp().into_result() {
+            Ok(commit_ts) => commit_ts,
+            Err(error) => return Err(self.roll_back(error)),
         };
         let keys = self.writes.keys().cloned().collect();
         match self.storage.execute(Commit { keys, start_ts: self.start_ts, commit_ts }) {
             Outcome::Applied(_) => Ok(commit_ts),
-            Outcome::NotExecuted(error) => Err(self.give_up(Outcome::NotExecuted(error))),
+            Outcome::NotExecuted(error) => Err(self.roll_back(CommandError::NotExecuted(error))),
             Outcome::Indeterminate(cause) => Err(TransactionError::Undetermined(cause)),
         }
     }
@@ -147,17 +144,12 @@ impl Transaction {
         .map(|_| ())
     }
 
-    /// The commit was refused before it could take effect: rolls back, and says whether that is certain.
-    fn give_up(&self, refused: Outcome<()>) -> TransactionError {
+    /// No commit was or will be proposed, so nothing of it is ever seen, whatever becomes of the rollback: locks that
+    /// it cannot remove expire, and their next reader rolls them back.
+    fn roll_back(&self, why: CommandError) -> TransactionError {
         let keys = self.writes.keys().cloned().collect();
-        let refused = match refused.into_result() {
-            Ok(()) => unreachable!("only a refusal is given up on"),
-            Err(error) => error,
-        };
-        match self.storage.execute(Rollback { keys, start_ts: self.start_ts }) {
-            Outcome::Indeterminate(cause) => TransactionError::Undetermined(cause),
-            _ => TransactionError::RolledBack(refused),
-        }
+        let _ = self.storage.execute(Rollback { keys, start_ts: self.start_ts });
+        TransactionError::RolledBack(why)
     }
 
     /// Runs a command until no lock of another transaction is in its way, or the time is up.
