@@ -30,8 +30,6 @@ pub struct LogStorage {
     engine: Box<dyn LogEngine>,
     conf_state: ConfState,
     hard_state: HardState,
-    /// The hard state is newer than the engine's, by its commit index only.
-    commit_is_ahead: bool,
     /// Entries up to here are forgotten.
     truncated: Position,
     /// The engine does not know `truncated` yet.
@@ -47,7 +45,7 @@ impl LogStorage {
     /// be acknowledged, and its last part may have been read from a cache that no sync has reached.
     ///
     /// `applied_index` is what the data was applied up to. Applied entries were committed, so the commit index is
-    /// raised to it: a commit index is written lazily, and may be older.
+    /// raised to it; the one that is kept is older.
     ///
     /// # Errors
     /// The engine's refusal, or what is inconsistent.
@@ -60,14 +58,11 @@ impl LogStorage {
         let (terms, recent) = recover::check(&*engine, &recovered, applied_index)?;
         engine.sync()?;
         let Recovered { mut hard_state, truncated, last_index } = recovered;
-        let commit = hard_state.commit.max(applied_index);
-        let commit_is_ahead = commit != hard_state.commit;
-        hard_state.commit = commit;
+        hard_state.commit = hard_state.commit.max(applied_index);
         Ok(Self {
             engine,
             conf_state,
             hard_state,
-            commit_is_ahead,
             truncated,
             truncate_next: false,
             last_index,
@@ -80,8 +75,8 @@ impl LogStorage {
     /// Persists what a round asks for in one write: entries, which replace everything at and after the first one's
     /// index, and the hard state. With `sync` they are durable afterwards.
     ///
-    /// A hard state that differs by its commit index alone waits for the next write: it costs nothing there, and a
-    /// commit index that is lost is learnt again.
+    /// A hard state that differs by its commit index alone is not written: Raft counts it as volatile, because it is
+    /// learnt again, and writing it with every entry costs half as much as the entry.
     ///
     /// # Errors
     /// The engine's refusal, or the first fault of an earlier call. Nothing of this call may be acknowledged.
@@ -98,7 +93,6 @@ impl LogStorage {
         let mut vote_changed = false;
         if let Some(new) = hard_state {
             vote_changed = (new.term, new.vote) != (self.hard_state.term, self.hard_state.vote);
-            self.commit_is_ahead |= new.commit != self.hard_state.commit;
             self.hard_state = new;
         }
         if entries.is_empty() && !vote_changed && !sync {
@@ -106,14 +100,14 @@ impl LogStorage {
         }
         let write = LogWrite {
             entries: &entries,
-            hard_state: (vote_changed || self.commit_is_ahead).then_some(&self.hard_state),
+            hard_state: (vote_changed || self.truncate_next).then_some(&self.hard_state),
             truncated: self.truncate_next.then_some(self.truncated),
             sync,
         };
         if let Err(error) = self.engine.write(&write) {
             return Err(self.poison(error));
         }
-        (self.commit_is_ahead, self.truncate_next) = (false, false);
+        self.truncate_next = false;
         if let Some(last) = entries.last() {
             self.last_index = last.index;
             self.terms.append(&entries);
@@ -143,10 +137,7 @@ impl LogStorage {
         self.truncated = Position { index, term: self.terms.of(index) };
         self.truncate_next = true;
         // What is applied was committed. Raft refuses a log that begins after its commit index.
-        if self.hard_state.commit < index {
-            self.hard_state.commit = index;
-            self.commit_is_ahead = true;
-        }
+        self.hard_state.commit = self.hard_state.commit.max(index);
         self.terms.forget(index);
         self.recent.forget(index);
         Ok(())

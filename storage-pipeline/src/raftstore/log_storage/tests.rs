@@ -1,1 +1,361 @@
-//! Tests.
+//! Tests of the log: the same on RocksDB as in memory, nothing synced is lost, nothing is written after a fault.
+
+use std::path::Path;
+
+use proptest::{collection::vec, prelude::*, sample::Index};
+use raft::{
+    GetEntriesContext, RawNode, Storage, StorageError,
+    eraftpb::{ConfState, Entry, HardState},
+};
+use slog::{Discard, Logger, o};
+
+use super::*;
+
+pub(super) fn entry(index: u64, term: u64, size: usize) -> Entry {
+    Entry { index, term, data: vec![index as u8; size], ..Entry::default() }
+}
+
+pub(super) fn entries(range: std::ops::Range<u64>, term: u64) -> Vec<Entry> {
+    range.map(|index| entry(index, term, 8)).collect()
+}
+
+pub(super) fn state(term: u64, commit: u64) -> Option<HardState> {
+    Some(HardState { term, vote: 1, commit })
+}
+
+fn open(engine: impl LogEngine, applied: u64) -> Result<LogStorage, RecoverError> {
+    LogStorage::open(Box::new(engine), ConfState { voters: vec![1], ..ConfState::default() }, applied)
+}
+
+fn on_disk(dir: &Path, applied: u64) -> LogStorage {
+    open(RocksLog::open(dir).unwrap(), applied).unwrap()
+}
+
+fn read(log: &LogStorage, low: u64, high: u64, max_bytes: u64) -> raft::Result<Vec<Entry>> {
+    log.entries(low, high, max_bytes, GetEntriesContext::empty(false))
+}
+
+fn all(log: &LogStorage) -> Vec<Entry> {
+    read(log, log.first_index().unwrap(), log.last_index().unwrap() + 1, u64::MAX).unwrap()
+}
+
+/// What raft can see of a log, with and without its memory.
+fn view(log: &LogStorage) -> (HardState, Position, Vec<Entry>, Vec<u64>) {
+    let (first, last) = (log.first_index().unwrap(), log.last_index().unwrap());
+    let terms = (first - 1..=last).map(|index| log.term(index).unwrap()).collect();
+    let stored = log.engine.entries(first, last + 1, u64::MAX).unwrap();
+    assert_eq!(all(log), stored);
+    (log.initial_state().unwrap().hard_state, log.truncated, stored, terms)
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// Appends so many entries of such a size, after cutting back to a place; in a later term where it is one.
+    Append {
+        back: Index,
+        count: usize,
+        size: usize,
+        new_term: bool,
+    },
+    Commit(Index),
+    Compact(Index),
+    Reopen,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let sizes = prop_oneof![4 => 0..200usize, 1 => 30_000..80_000usize];
+    prop_oneof![
+        6 => (any::<Index>(), 0..9usize, sizes, any::<bool>())
+            .prop_map(|(back, count, size, new_term)| Step::Append { back, count, size, new_term }),
+        3 => any::<Index>().prop_map(Step::Commit),
+        2 => any::<Index>().prop_map(Step::Compact),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn the_log_on_disk_is_the_log_in_memory(steps in vec(step(), 1..30), limit in 0..400u64, low in any::<Index>()) {
+        let dir = tempfile::tempdir().unwrap();
+        let memory = MemoryLog::new();
+        let mut pair = [on_disk(dir.path(), 0), open(memory.clone(), 0).unwrap()];
+        let mut hard_state = HardState { term: 1, vote: 1, commit: 0 };
+        for step in steps {
+            let log = &pair[1];
+            let (truncated, last) = (log.truncated.index, log.last_index);
+            match step {
+                Step::Append { back, count, size, new_term } => {
+                    let keep = (hard_state.commit..=last).nth(back.index((last - hard_state.commit + 1) as usize)).unwrap();
+                    hard_state.term += u64::from(new_term || keep < last);
+                    let new: Vec<_> = (keep + 1..).take(count).map(|index| entry(index, hard_state.term, size)).collect();
+                    pair.iter_mut().for_each(|log| log.persist(new.clone(), Some(hard_state.clone()), true).unwrap());
+                }
+                Step::Commit(to) => {
+                    hard_state.commit += to.index((last - hard_state.commit + 1) as usize) as u64;
+                    pair.iter_mut().for_each(|log| log.persist(Vec::new(), Some(hard_state.clone()), false).unwrap());
+                }
+                Step::Compact(to) => {
+                    let to = truncated + to.index((hard_state.commit - truncated + 1) as usize) as u64;
+                    pair.iter_mut().for_each(|log| log.compact(to).unwrap());
+                }
+                Step::Reopen => {
+                    // The data was applied up to the commit index; the log need not have kept that index.
+                    let applied = hard_state.commit;
+                    drop(pair);
+                    pair = [on_disk(dir.path(), applied), open(memory.clone(), applied).unwrap()];
+                }
+            }
+            prop_assert_eq!(view(&pair[0]), view(&pair[1]));
+        }
+        let [disk, memory] = &pair;
+        let low = memory.truncated.index + 1 + low.index((memory.last_index - memory.truncated.index + 1) as usize) as u64;
+        let some = read(memory, low, memory.last_index + 1, limit).unwrap();
+        prop_assert_eq!(some.is_empty(), low > memory.last_index);
+        prop_assert_eq!(&some, &disk.engine.entries(low, memory.last_index + 1, limit).unwrap());
+        prop_assert_eq!(&some, &read(disk, low, memory.last_index + 1, limit).unwrap());
+    }
+
+    #[test]
+    fn a_power_loss_takes_nothing_that_was_synced(
+        rounds in vec((1..5u64, any::<bool>(), 0..3u8), 1..20), seed in any::<Index>(),
+    ) {
+        let memory = MemoryLog::new();
+        let mut log = open(memory.clone(), 0).unwrap();
+        let mut synced = Vec::new();
+        for (count, sync, kind) in rounds {
+            let last = log.last_index;
+            if kind == 0 && last > 0 {
+                log.compact(1 + seed.index(last as usize) as u64).unwrap();
+            }
+            log.persist(entries(last + 1..last + 1 + count, 1), state(1, last), sync).unwrap();
+            if sync {
+                synced = all(&log);
+            }
+        }
+        memory.lose_power();
+        let lowest = synced.first().map_or(0, |entry| entry.index - 1);
+        let log = open(memory, lowest).unwrap();
+        let found = all(&log);
+        prop_assert_eq!(&found[found.len() - synced.len()..], &synced[..]);
+    }
+}
+
+#[test]
+fn an_overwritten_suffix_is_gone_after_reopening() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut log = on_disk(dir.path(), 0);
+    log.persist(entries(1..11, 1), state(1, 2), true).unwrap();
+    log.persist(entries(4..6, 3), state(3, 2), true).unwrap();
+    drop(log);
+    let log = on_disk(dir.path(), 2);
+    assert_eq!(log.last_index().unwrap(), 5);
+    let terms: Vec<_> = all(&log).iter().map(|entry| entry.term).collect();
+    assert_eq!(terms, [1, 1, 1, 3, 3]);
+}
+
+#[test]
+fn a_commit_index_is_written_with_a_vote_or_a_truncation_which_rides_with_the_next_write() {
+    let memory = MemoryLog::new();
+    let mut log = open(memory.clone(), 0).unwrap();
+    log.persist(entries(1..4, 1), state(1, 0), true).unwrap();
+    let syncs = memory.syncs();
+    log.persist(Vec::new(), state(1, 3), false).unwrap();
+    let known = |memory: &MemoryLog| {
+        let Recovered { hard_state, truncated, .. } = memory.clone().recover().unwrap();
+        (hard_state.commit, truncated.index)
+    };
+    assert_eq!((known(&memory), memory.syncs()), ((0, 0), syncs));
+    log.persist(entries(4..5, 1), state(1, 3), true).unwrap();
+    log.compact(2).unwrap();
+    assert_eq!((known(&memory), memory.syncs()), ((0, 0), syncs + 1));
+    log.persist(entries(5..6, 1), None, true).unwrap();
+    assert_eq!((known(&memory), memory.syncs()), ((3, 2), syncs + 2));
+    // A vote is always written.
+    log.persist(Vec::new(), Some(HardState { term: 2, vote: 7, commit: 3 }), true).unwrap();
+    assert_eq!(memory.clone().recover().unwrap().hard_state, HardState { term: 2, vote: 7, commit: 3 });
+}
+
+#[test]
+fn the_commit_index_is_raised_to_what_is_applied_or_forgotten() {
+    let memory = MemoryLog::new();
+    let mut log = open(memory.clone(), 0).unwrap();
+    log.persist(entries(1..10, 1), state(1, 0), true).unwrap();
+    let commit = |log: &LogStorage| log.initial_state().unwrap().hard_state.commit;
+    assert_eq!(commit(&open(memory.clone(), 7).unwrap()), 7);
+    log.compact(5).unwrap();
+    log.persist(entries(10..11, 1), None, true).unwrap();
+    assert_eq!(commit(&open(memory, 5).unwrap()), 5);
+}
+
+#[test]
+fn a_fault_is_the_last_write() {
+    for (fault, kept) in [(Fault::Write, 3), (Fault::Sync, 4)] {
+        let memory = MemoryLog::new();
+        let mut log = open(memory.clone(), 0).unwrap();
+        log.persist(entries(1..4, 1), state(1, 0), true).unwrap();
+        memory.fail_next(fault);
+        let first = log.persist(entries(4..5, 1), None, true).unwrap_err();
+        assert_eq!(log.fault(), Some(&first));
+        for later in [
+            log.persist(entries(4..5, 1), None, true),
+            log.persist(Vec::new(), state(1, 1), false),
+            log.compact(1),
+        ] {
+            let said = later.unwrap_err().to_string();
+            assert!(said.contains("takes no writes") && said.contains(&first.to_string()), "{said}");
+        }
+        assert_eq!(all(&log).len(), 3, "what failed is not shown to raft");
+        assert_eq!(open(memory.clone(), 0).unwrap().last_index, kept);
+    }
+}
+
+#[test]
+fn a_failed_sync_at_opening_is_refused() {
+    let memory = MemoryLog::new();
+    memory.fail_next(Fault::Sync);
+    assert!(matches!(open(memory, 0).err(), Some(RecoverError::Engine(_))));
+}
+
+#[test]
+fn what_was_recovered_is_made_durable_before_it_is_handed_out() {
+    let memory = MemoryLog::new();
+    let mut log = open(memory.clone(), 0).unwrap();
+    log.persist(entries(1..4, 1), state(1, 0), false).unwrap();
+    // The process died, its writes did not; it comes back and may acknowledge what it finds. Then the power fails.
+    assert_eq!(open(memory.clone(), 0).unwrap().last_index, 3);
+    memory.lose_power();
+    assert_eq!(open(memory, 0).unwrap().last_index, 3);
+}
+
+#[test]
+fn appends_that_raft_never_asks_for_are_refused_and_poison() {
+    let bad = [
+        ("a gap", entries(6..7, 2)),
+        ("committed entries", entries(2..3, 2)),
+        ("a gap inside", vec![entry(5, 2, 0), entry(7, 2, 0)]),
+        ("a falling term", entries(5..6, 1)),
+        ("a falling term inside", vec![entry(5, 3, 0), entry(6, 2, 0)]),
+    ];
+    for (what, entries_) in bad {
+        let mut log = open(MemoryLog::new(), 0).unwrap();
+        log.persist(entries(1..5, 2), state(2, 2), true).unwrap();
+        log.persist(entries_, state(3, 2), true).expect_err(what);
+        assert!(log.fault().is_some(), "{what}");
+    }
+}
+
+#[test]
+fn a_log_that_contradicts_itself_or_the_data_is_refused() {
+    let log = |entries: &[Entry], hard_state: Option<HardState>, truncated: Option<(u64, u64)>| {
+        let mut memory = MemoryLog::new();
+        let truncated = truncated.map(|(index, term)| Position { index, term });
+        memory.write(&LogWrite { entries, hard_state: hard_state.as_ref(), truncated, sync: true }).unwrap();
+        memory
+    };
+    let four = entries(1..5, 2);
+    let cases = [
+        ("log ends at entry 4, but the data", log(&four, state(2, 0), None), 5),
+        ("log ends at entry 4, but those up to 9", log(&four, state(2, 9), None), 0),
+        ("entries up to 2 are gone", log(&four, state(2, 4), Some((2, 2))), 1),
+        ("truncated up to entry 2 of term 0", log(&four, state(2, 4), Some((2, 0))), 2),
+        (
+            "entry 3 of term 2 is followed by one of term 1",
+            log(&[&four[..3], &entries(4..5, 1)].concat(), state(2, 0), None),
+            0,
+        ),
+        ("entry 2 of term 3 is followed by one of term 2", log(&four, state(3, 4), Some((2, 3))), 2),
+        ("entry 4 is of term 2, but the replica is in term 1", log(&four, state(1, 0), None), 0),
+        ("entry 3 is missing", log(&[&four[..2], &four[3..]].concat(), state(2, 0), None), 0),
+        ("entry 1 is missing", log(&four[1..], state(2, 0), None), 0),
+    ];
+    for (words, log, applied) in cases {
+        let error = open(log, applied).err().expect(words).to_string();
+        assert!(error.contains(words), "{error}");
+    }
+    open(log(&four, state(2, 4), Some((2, 2))), 3).unwrap();
+}
+
+#[test]
+fn each_answer_that_raft_knows_is_given() {
+    let is = |result: raft::Result<()>, kind| assert_eq!(result.unwrap_err(), raft::Error::Store(kind));
+    let mut log = open(MemoryLog::new(), 0).unwrap();
+    assert_eq!((log.first_index().unwrap(), log.last_index().unwrap(), log.term(0).unwrap()), (1, 0, 0));
+    log.persist(entries(1..10, 3), state(3, 5), true).unwrap();
+    log.compact(4).unwrap();
+    log.compact(2).unwrap();
+    assert!(log.compact(10).is_err() && log.fault().is_none());
+    assert_eq!((log.first_index().unwrap(), log.truncated_index(), log.last_index().unwrap()), (5, 4, 9));
+    is(read(&log, 4, 6, 100).map(drop), StorageError::Compacted);
+    is(read(&log, 5, 11, 100).map(drop), StorageError::Unavailable);
+    is(log.term(3).map(drop), StorageError::Compacted);
+    is(log.term(10).map(drop), StorageError::Unavailable);
+    is(log.snapshot(0, 2).map(drop), StorageError::SnapshotTemporarilyUnavailable);
+    assert_eq!(log.term(4).unwrap(), 3);
+    assert_eq!(read(&log, 7, 7, 100).unwrap(), []);
+    assert_eq!(read(&log, 5, 10, 0).unwrap(), entries(5..6, 3), "at least one entry, whatever the limit");
+    let size = raft::util::entry_approximate_size(&entry(5, 3, 8)) as u64;
+    assert_eq!(read(&log, 5, 10, 2 * size).unwrap(), entries(5..7, 3));
+    assert_eq!(log.entries(5, 10, None, GetEntriesContext::empty(true)).unwrap(), entries(5..10, 3));
+    assert_eq!(log.initial_state().unwrap().conf_state.voters, [1]);
+}
+
+#[test]
+fn entries_older_than_the_memory_of_them_are_read_from_the_engine() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut log = on_disk(dir.path(), 0);
+    for first in (1..6001).step_by(500) {
+        log.persist(entries(first..first + 500, 1), state(1, first - 1), true).unwrap();
+    }
+    assert!(log.recent.entries(1, 2, 0).is_none());
+    assert_eq!(all(&log), entries(1..6001, 1));
+    assert_eq!(read(&log, 1800, 2500, u64::MAX).unwrap(), entries(1800..2500, 1));
+    drop(log);
+    assert_eq!(all(&on_disk(dir.path(), 0)), entries(1..6001, 1));
+}
+
+/// Raft itself on the log, with the power lost after each round: what was committed stays, whatever of the commit index
+/// and of the truncation was written.
+#[test]
+fn a_single_voter_recovers_after_a_power_loss_in_any_round() {
+    for rounds in 0..12 {
+        let memory = MemoryLog::new();
+        let mut applied = Vec::new();
+        run(&memory, &mut applied, rounds);
+        memory.lose_power();
+        let before = applied.clone();
+        run(&memory, &mut applied, 1);
+        assert_eq!(applied[..before.len()], before, "rounds {rounds}");
+        let proposed: Vec<_> = applied.iter().filter(|entry| !entry.data.is_empty()).collect();
+        assert_eq!(proposed.len(), rounds + 1);
+    }
+}
+
+fn run(memory: &MemoryLog, applied: &mut Vec<Entry>, rounds: usize) {
+    let index = applied.last().map_or(0, |entry| entry.index);
+    let config = raft::Config { id: 1, applied: index, ..raft::Config::default() };
+    let log = open(memory.clone(), index).unwrap();
+    let mut node = RawNode::new(&config, log, &Logger::root(Discard, o!())).unwrap();
+    node.campaign().unwrap();
+    ready(&mut node, applied);
+    for round in 0..rounds {
+        node.propose(Vec::new(), vec![round as u8 + 1]).unwrap();
+        ready(&mut node, applied);
+        if round % 4 == 3 {
+            let applied = node.raft.raft_log.applied;
+            node.mut_store().compact(applied).unwrap();
+        }
+    }
+}
+
+fn ready(node: &mut RawNode<LogStorage>, applied: &mut Vec<Entry>) {
+    while node.has_ready() {
+        let mut ready = node.ready();
+        applied.extend(ready.take_committed_entries());
+        let (entries, hard_state) = (ready.take_entries(), ready.hs().cloned());
+        node.mut_store().persist(entries, hard_state, ready.must_sync()).unwrap();
+        applied.extend(node.advance_append(ready).take_committed_entries());
+        node.advance_apply();
+    }
+}

@@ -1,1 +1,217 @@
-//! Tests.
+//! Tests of the look through the write-ahead log, on files that RocksDB wrote: torn at every byte, damaged at every
+//! byte.
+
+use std::{fs, path::PathBuf};
+
+use super::{
+    super::{
+        LogEngine, LogWrite, RocksLog,
+        tests::{entries, entry},
+    },
+    *,
+};
+
+/// A copy of the log's files as a process leaves them that dies with the log open.
+fn crash(writes: &[Vec<raft::eraftpb::Entry>]) -> (tempfile::TempDir, PathBuf) {
+    let (dir, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut log = RocksLog::open(dir.path()).unwrap();
+    for entries in writes {
+        log.write(&LogWrite { entries, sync: true, ..LogWrite::default() }).unwrap();
+    }
+    for file in fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path()) {
+        fs::copy(&file, copy.path().join(file.file_name().unwrap())).unwrap();
+    }
+    let wal = files(copy.path()).unwrap().pop().unwrap();
+    (copy, wal)
+}
+
+fn last_index(dir: &Path) -> u64 {
+    RocksLog::open(dir).unwrap().recover().unwrap().last_index
+}
+
+/// Opens a copy of a directory, whose newest write-ahead log holds these bytes.
+fn open_with(dir: &Path, wal: &Path, bytes: &[u8]) -> Result<u64, OpenError> {
+    let copy = tempfile::tempdir().unwrap();
+    for file in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+        fs::copy(&file, copy.path().join(file.file_name().unwrap())).unwrap();
+    }
+    fs::write(copy.path().join(wal.file_name().unwrap()), bytes).unwrap();
+    RocksLog::open(copy.path()).map(|mut log| log.recover().unwrap().last_index)
+}
+
+/// Where each record of a file ends.
+fn ends(bytes: &[u8]) -> Vec<usize> {
+    let mut ends = vec![0];
+    while let Some(record) = Record::at(bytes, ends[ends.len() - 1]) {
+        ends.push(record.end);
+    }
+    ends
+}
+
+fn is_damage(result: Result<u64, OpenError>, wal: &Path) {
+    match result {
+        Err(OpenError::Corrupt { path, .. }) => assert_eq!(path.file_name(), wal.file_name()),
+        other => panic!("damage was not refused: {other:?}"),
+    }
+}
+
+#[test]
+fn the_checksum_is_the_one_of_the_standard() {
+    assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+}
+
+#[test]
+fn a_process_that_dies_loses_nothing_and_zeros_ahead_are_no_damage() {
+    let (dir, wal) = crash(&[entries(1..4, 1), entries(4..5, 1)]);
+    let bytes = fs::read(&wal).unwrap();
+    assert!(
+        bytes.ends_with(&[0; 1024]) && bytes.len() % BLOCK == 0,
+        "the file is longer than what is written"
+    );
+    assert_eq!(look_through(dir.path()).unwrap(), Tail::Clean);
+    assert_eq!(last_index(dir.path()), 4);
+    assert_eq!(last_index(dir.path()), 4);
+}
+
+#[test]
+fn a_clean_close_cuts_the_zeros_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut log = RocksLog::open(dir.path()).unwrap();
+    log.write(&LogWrite { entries: &entries(1..3, 1), sync: true, ..LogWrite::default() }).unwrap();
+    drop(log);
+    let wal = files(dir.path()).unwrap().pop().unwrap();
+    assert!(fs::metadata(&wal).unwrap().len() < 1024);
+    assert_eq!(last_index(dir.path()), 2);
+}
+
+#[test]
+fn a_last_record_that_is_torn_or_bad_is_dropped_and_nothing_else() {
+    let (dir, wal) = crash(&[entries(1..3, 1), entries(3..4, 1), entries(4..5, 1)]);
+    let bytes = fs::read(&wal).unwrap();
+    let ends = ends(&bytes);
+    let [.., begin, end] = ends[..] else { panic!("records: {ends:?}") };
+    for at in begin..end {
+        let mut zeroed = bytes.clone();
+        zeroed[at..end].fill(0);
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 0x10;
+        for (what, torn) in [
+            ("cut", &bytes[..at]),
+            ("zeroed", &zeroed),
+            ("flipped", &flipped),
+            ("flipped, cut", &flipped[..end]),
+        ] {
+            let whole = Whole::of(torn, 0);
+            assert_eq!((whole.end, later_write(torn, &whole)), (begin, None), "{what} at {at}");
+            // Opening takes its time; every byte of the header and some of the rest will do.
+            if at < begin + HEADER || at % 11 == 0 {
+                assert_eq!(open_with(dir.path(), &wal, torn).unwrap(), 3, "{what} at {at}");
+            }
+        }
+    }
+    assert_eq!(open_with(dir.path(), &wal, &bytes[..end]).unwrap(), 4);
+}
+
+#[test]
+fn a_bad_byte_before_the_last_record_is_refused() {
+    let (dir, wal) = crash(&[entries(1..3, 1), entries(3..4, 1), entries(4..5, 1)]);
+    let bytes = fs::read(&wal).unwrap();
+    let ends = ends(&bytes);
+    let end = ends[ends.len() - 2];
+    for at in 0..end {
+        for bits in [0x01, 0x80] {
+            let mut bad = bytes.clone();
+            bad[at] ^= bits;
+            is_damage(open_with(dir.path(), &wal, &bad), &wal);
+            is_damage(open_with(dir.path(), &wal, &bad[..*ends.last().unwrap()]), &wal);
+        }
+    }
+    for pair in ends[..ends.len() - 1].windows(2) {
+        let mut hole = bytes.clone();
+        hole[pair[0]..pair[1]].fill(0);
+        is_damage(open_with(dir.path(), &wal, &hole), &wal);
+    }
+}
+
+#[test]
+fn a_long_record_is_torn_whichever_of_its_blocks_is_missing() {
+    let (dir, wal) = crash(&[entries(1..3, 1), vec![entry(3, 1, 4 * BLOCK)]]);
+    let bytes = fs::read(&wal).unwrap();
+    let (begin, end) = (ends(&bytes)[2], ends(&bytes)[7]);
+    assert_eq!(open_with(dir.path(), &wal, &bytes).unwrap(), 3);
+    for block in begin / BLOCK..=end / BLOCK {
+        let mut torn = bytes.clone();
+        torn[begin.max(block * BLOCK)..end.min((block + 1) * BLOCK)].fill(0);
+        assert_eq!(open_with(dir.path(), &wal, &torn).unwrap(), 2, "block {block}");
+    }
+    let (dir, wal) = crash(&[entries(1..3, 1), vec![entry(3, 1, 4 * BLOCK)], entries(4..5, 1)]);
+    let mut bad = fs::read(&wal).unwrap();
+    bad[2 * BLOCK + 100] ^= 1;
+    is_damage(open_with(dir.path(), &wal, &bad), &wal);
+}
+
+#[test]
+fn a_torn_file_that_another_one_goes_on_after_is_damage() {
+    let (dir, wal) = crash(&[entries(1..3, 1), entries(3..4, 1)]);
+    let bytes = fs::read(&wal).unwrap();
+    let end = *ends(&bytes).last().unwrap();
+    fs::write(&wal, &bytes[..end - 1]).unwrap();
+    let next = dir.path().join("999999.log");
+    fs::write(&next, b"").unwrap();
+    assert!(matches!(look_through(dir.path()).unwrap(), Tail::Torn { .. }), "nothing is in the later file");
+    fs::write(&next, &bytes).unwrap();
+    let error = look_through(dir.path()).unwrap_err();
+    assert!(matches!(&error, OpenError::Corrupt { path, .. } if *path == wal), "{error}");
+}
+
+#[test]
+fn a_log_that_is_open_is_locked_even_if_it_looks_damaged() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut log = RocksLog::open(dir.path()).unwrap();
+    for index in 1..4 {
+        log.write(&LogWrite { entries: &entries(index..index + 1, 1), sync: true, ..LogWrite::default() })
+            .unwrap();
+    }
+    let locked = |dir| matches!(RocksLog::open(dir).err(), Some(OpenError::Locked { path }) if path == *dir);
+    assert!(locked(dir.path()));
+    let wal = files(dir.path()).unwrap().pop().unwrap();
+    let bytes = fs::read(&wal).unwrap();
+    let mut bad = bytes.clone();
+    bad[30] ^= 1;
+    fs::write(&wal, &bad).unwrap();
+    assert!(locked(dir.path()));
+}
+
+#[test]
+fn a_newer_format_and_undecodable_states_are_refused() {
+    for (key, value, words) in [
+        (b"\0f", &2u32.to_be_bytes()[..], "newer"),
+        (b"\0h", &[1, 2, 3], "hard state"),
+        (b"\0t", &[0; 15], "truncated"),
+        (b"\x01x", &[], "unknown key"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        drop(RocksLog::open(dir.path()).unwrap());
+        rocksdb::DB::open_default(dir.path()).unwrap().put(key, value).unwrap();
+        let error = RocksLog::open(dir.path()).err().expect(words).to_string();
+        assert!(error.contains(words) && error.contains(&dir.path().display().to_string()), "{error}");
+    }
+}
+
+#[test]
+fn many_writes_fill_several_files_and_forgotten_entries_leave_no_trace() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut log = RocksLog::open(dir.path()).unwrap();
+    // Three write buffers of entries, each forgotten soon after it was written.
+    for index in 1..1600 {
+        let truncated = (index % 100 == 0)
+            .then_some(crate::raftstore::log_storage::Position { index: index - 1, term: 1 });
+        let write = LogWrite { entries: &[entry(index, 1, 64 << 10)], truncated, ..LogWrite::default() };
+        log.write(&write).unwrap();
+    }
+    drop(log);
+    let bytes: u64 =
+        fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
+    assert!(bytes < 64 << 20, "{bytes} bytes are left of 100 MiB");
+    assert_eq!(last_index(dir.path()), 1599);
+}
