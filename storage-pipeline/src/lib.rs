@@ -5,6 +5,7 @@
 //! Start at [`storage::Storage`]; the modules stand in the order in which a write moves through them.
 
 pub(crate) mod primitive;
+pub mod completion_mode;
 pub mod config;
 pub mod error;
 pub mod observe;
@@ -34,7 +35,8 @@ pub(crate) mod threads;
 
 #[cfg(feature = "store")]
 pub use client::{TransactionError, transaction::Transaction};
-pub use config::{CompletionMode, Config, ConfigError, ReadPolicy, Releaser};
+pub use completion_mode::{CompletionMode, Releaser, UnknownMode};
+pub use config::{Config, ConfigError, ReadPolicy};
 pub use error::{Cause, CommandError, Error, InvalidCommand, LockInfo, OpenError, Outcome, WriteConflict};
 #[cfg(feature = "store")]
 pub use storage::Storage;

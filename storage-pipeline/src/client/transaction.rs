@@ -15,6 +15,7 @@ use crate::{
     },
     error::{CommandError, Error, LockInfo, Outcome},
     storage::Storage,
+    txn::timestamp,
 };
 
 /// How long a transaction's locks live from its start, in milliseconds, if its client vanishes.
@@ -65,7 +66,7 @@ impl Transaction {
         match self.writes.get(key) {
             Some(Mutation::Put { value, .. } | Mutation::Insert { value, .. }) => Ok(Some(value.clone())),
             Some(Mutation::Delete { .. }) => Ok(None),
-            _ => self.past_locks(|bypass_locks| Get {
+            _ => self.past_locks(Purpose::Read, |bypass_locks| Get {
                 key: key.to_vec(),
                 read_ts: self.start_ts,
                 bypass_locks,
@@ -79,7 +80,7 @@ impl Transaction {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn scan(&self, start: &[u8], end: &[u8], limit: usize) -> Result<Vec<KvPair>, CommandError> {
-        self.past_locks(|bypass_locks| Scan {
+        self.past_locks(Purpose::Read, |bypass_locks| Scan {
             start_key: start.to_vec(),
             end_key: end.to_vec(),
             limit,
@@ -115,15 +116,19 @@ impl Transaction {
         if let Err(error) = self.prewrite(&primary) {
             return Err(self.roll_back(error));
         }
-        let commit_ts = match self.storage.timestamp().into_result() {
-            Ok(commit_ts) => commit_ts,
-            Err(error) => return Err(self.roll_back(error)),
-        };
-        let keys = self.writes.keys().cloned().collect();
-        match self.storage.execute(Commit { keys, start_ts: self.start_ts, commit_ts }) {
-            Outcome::Applied(_) => Ok(commit_ts),
-            Outcome::NotExecuted(error) => Err(self.roll_back(CommandError::NotExecuted(error))),
-            Outcome::Indeterminate(cause) => Err(TransactionError::Undetermined(cause)),
+        loop {
+            let commit_ts = match self.storage.timestamp().into_result() {
+                Ok(commit_ts) => commit_ts,
+                Err(error) => return Err(self.roll_back(error)),
+            };
+            let keys = self.writes.keys().cloned().collect();
+            match self.storage.execute(Commit { keys, start_ts: self.start_ts, commit_ts }) {
+                Outcome::Applied(()) => return Ok(commit_ts),
+                // A reader was promised meanwhile that nothing commits below its timestamp. A later one will do.
+                Outcome::NotExecuted(Error::CommitTsExpired { .. }) => {}
+                Outcome::NotExecuted(error) => return Err(self.roll_back(CommandError::NotExecuted(error))),
+                Outcome::Indeterminate(cause) => return Err(TransactionError::Undetermined(cause)),
+            }
         }
     }
 
@@ -133,7 +138,7 @@ impl Transaction {
 
     fn prewrite(&self, primary: &[u8]) -> Result<(), CommandError> {
         let mutations: Vec<_> = self.writes.values().cloned().collect();
-        self.past_locks(|_| Prewrite {
+        self.past_locks(Purpose::Write, |_| Prewrite {
             txn_size: mutations.len() as u64,
             mutations: mutations.clone(),
             primary: primary.to_vec(),
@@ -141,7 +146,6 @@ impl Transaction {
             lock_ttl_ms: LOCK_TTL_MS,
             min_commit_ts: 0,
         })
-        .map(|_| ())
     }
 
     /// No commit was or will be proposed, so nothing of it is ever seen, whatever becomes of the rollback: locks that
@@ -153,14 +157,18 @@ impl Transaction {
     }
 
     /// Runs a command until no lock of another transaction is in its way, or the time is up.
-    fn past_locks<R: Request>(&self, request: impl Fn(Vec<u64>) -> R) -> Result<R::Output, CommandError> {
+    fn past_locks<R: Request>(
+        &self,
+        purpose: Purpose,
+        request: impl Fn(Vec<u64>) -> R,
+    ) -> Result<R::Output, CommandError> {
         let end = Instant::now() + self.timeout;
         let mut pause = FIRST_PAUSE;
         let mut bypass = Vec::new();
         loop {
             match self.storage.execute(request(bypass.clone())).into_result() {
                 Err(CommandError::NotExecuted(Error::KeyIsLocked(lock))) if Instant::now() < end => {
-                    match self.resolve(&lock)? {
+                    match self.resolve(purpose, &lock)? {
                         Resolved::Gone => {}
                         Resolved::Passable => bypass.push(lock.start_ts),
                         Resolved::Alive => {
@@ -175,23 +183,37 @@ impl Transaction {
     }
 
     /// Asks the lock's primary key for the fate of its transaction and lets this one key follow it.
-    fn resolve(&self, lock: &LockInfo) -> Result<Resolved, CommandError> {
+    fn resolve(&self, purpose: Purpose, lock: &LockInfo) -> Result<Resolved, CommandError> {
+        let current_ts = self.storage.timestamp().into_result()?;
         let status = self.storage.execute(CheckTxnStatus {
             primary: lock.primary.clone(),
             lock_ts: lock.start_ts,
-            caller_start_ts: self.start_ts,
-            current_ts: self.storage.timestamp().into_result()?,
-            rollback_if_not_exist: true,
+            // A reader may push a living transaction behind its own timestamp; to a writer that is of no use.
+            caller_start_ts: if purpose == Purpose::Read { self.start_ts } else { 0 },
+            current_ts,
+            // Before it expires, its primary key may just not be prewritten yet.
+            rollback_if_not_exist: timestamp::is_expired(lock.start_ts, lock.ttl_ms, current_ts),
         });
-        let commit_ts = match status.into_result()? {
-            TxnStatus::Uncommitted { min_commit_ts_pushed: true, .. } => return Ok(Resolved::Passable),
-            TxnStatus::Uncommitted { .. } => return Ok(Resolved::Alive),
-            TxnStatus::Committed { commit_ts } => commit_ts,
-            _ => 0,
+        let commit_ts = match status.into_result() {
+            Ok(TxnStatus::Uncommitted { min_commit_ts_pushed: true, .. }) if purpose == Purpose::Read => {
+                return Ok(Resolved::Passable);
+            }
+            Ok(TxnStatus::Uncommitted { .. }) => return Ok(Resolved::Alive),
+            Err(CommandError::NotExecuted(Error::TxnNotFound { .. })) => return Ok(Resolved::Alive),
+            Ok(TxnStatus::Committed { commit_ts }) => commit_ts,
+            Ok(_) => 0,
+            Err(error) => return Err(error),
         };
         let resolve = ResolveLock { start_ts: lock.start_ts, commit_ts, keys: vec![lock.key.clone()] };
-        self.storage.execute(resolve).into_result().map(|_| Resolved::Gone)
+        self.storage.execute(resolve).into_result().map(|()| Resolved::Gone)
     }
+}
+
+/// What a transaction wants of a key that another one has locked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Read,
+    Write,
 }
 
 /// What became of a lock that stood in the way.

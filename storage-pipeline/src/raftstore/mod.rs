@@ -6,5 +6,6 @@ pub(crate) mod router;
 pub(crate) mod proposals;
 pub(crate) mod reads;
 pub(crate) mod peer;
+mod round;
 pub mod log_storage;
 pub(crate) mod store;

@@ -1,6 +1,7 @@
 use super::*;
 use crate::{
     command::{RawGet, Response},
+    error::Cause,
     raftstore::log_storage::MemoryLog,
     scheduler::task::{Phase, Reply, Task, TaskContext},
 };

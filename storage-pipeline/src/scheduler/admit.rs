@@ -10,7 +10,8 @@ use std::{
 
 use crate::{
     command::Command,
-    config::{Config, Releaser},
+    completion_mode::Releaser,
+    config::Config,
     error::{Error, Outcome},
     local_reader::LocalReader,
     mailbox::Mailbox,

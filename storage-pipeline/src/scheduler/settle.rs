@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    config::Releaser,
+    completion_mode::Releaser,
     error::{Cause, Error},
     observe::Moment,
     scheduler::{

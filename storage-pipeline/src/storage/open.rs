@@ -18,7 +18,8 @@ use crate::{
         state::{ApplyState, load_conf_state},
     },
     client::oracle::TimestampOracle,
-    config::{Config, Releaser},
+    completion_mode::Releaser,
+    config::Config,
     engine::Engine,
     error::{Error, OpenError},
     local_reader::{

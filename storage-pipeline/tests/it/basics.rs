@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, thread, time::Duration};
 
 use storage_pipeline::{
     Error, Outcome, Storage, TransactionError,
-    command::{BatchGet, Get, Mutation, Prewrite, RawCompareAndSwap, RawGet, RawPut, RawScan, Scan},
+    command::{BatchGet, Commit, Get, Mutation, Prewrite, RawCompareAndSwap, RawGet, RawPut, RawScan, Scan},
     error::CommandError,
 };
 
@@ -139,6 +139,65 @@ fn the_lock_of_a_vanished_client_is_resolved_by_the_next_reader_and_writer() {
         writer.commit().unwrap();
         let reader = tested.storage.begin().into_result().unwrap();
         assert_eq!(reader.scan(b"", b"", 10).unwrap().len(), 1);
+        tested.finish();
+    });
+}
+
+#[test]
+fn a_reader_passes_a_living_lock_and_its_writer_commits_behind_the_reader() {
+    in_every_mode(|mode, dir| {
+        let tested = Tested::open(config(mode, dir));
+        let start_ts = tested.storage.timestamp().into_result().unwrap();
+        let early_ts = tested.storage.timestamp().into_result().unwrap();
+        let prewrite = Prewrite {
+            mutations: vec![Mutation::Put { key: b"k".to_vec(), value: b"v".to_vec() }],
+            primary: b"k".to_vec(),
+            start_ts,
+            lock_ttl_ms: 60_000,
+            txn_size: 1,
+            min_commit_ts: 0,
+        };
+        assert!(tested.storage.execute(prewrite).is_applied());
+        let reader = tested.storage.begin().into_result().unwrap();
+        let started = std::time::Instant::now();
+        assert_eq!(reader.get(b"k").unwrap(), None);
+        assert!(started.elapsed() < Duration::from_secs(5), "it did not wait for the lock to expire");
+        let commit =
+            |commit_ts| tested.storage.execute(Commit { keys: vec![b"k".to_vec()], start_ts, commit_ts });
+        assert!(matches!(commit(early_ts), Outcome::NotExecuted(Error::CommitTsExpired { .. })));
+        assert!(commit(tested.storage.timestamp().into_result().unwrap()).is_applied());
+        assert_eq!(reader.get(b"k").unwrap(), None, "what it has read stays so");
+        tested.finish();
+    });
+}
+
+#[test]
+fn a_writer_waits_for_a_living_lock_and_says_whose_it_is() {
+    in_every_mode(|mode, dir| {
+        let mut config = config(mode, dir);
+        config.default_timeout = Duration::from_millis(300);
+        let tested = Tested::open(config);
+        let start_ts = tested.storage.timestamp().into_result().unwrap();
+        let prewrite = Prewrite {
+            mutations: vec![Mutation::Put { key: b"k".to_vec(), value: b"v".to_vec() }],
+            primary: b"k".to_vec(),
+            start_ts,
+            lock_ttl_ms: 60_000,
+            txn_size: 1,
+            min_commit_ts: 0,
+        };
+        assert!(tested.storage.execute(prewrite).is_applied());
+        let mut writer = tested.storage.begin().into_result().unwrap();
+        writer.put(b"k", b"mine");
+        match writer.commit() {
+            Err(TransactionError::RolledBack(CommandError::NotExecuted(Error::KeyIsLocked(lock)))) => {
+                assert_eq!((lock.start_ts, lock.key.as_slice()), (start_ts, b"k".as_slice()));
+            }
+            result => panic!("{result:?}"),
+        }
+        // It paused between its looks: a spinning client would have run thousands of commands.
+        let looks = tested.observer.count("Processing");
+        assert!(looks < 150, "{looks} commands in 300 ms");
         tested.finish();
     });
 }

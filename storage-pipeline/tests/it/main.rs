@@ -1,6 +1,7 @@
 //! Integration tests of the whole pipeline. Every test runs in all five completion modes and ends in quiescence.
 
 mod support;
+mod tidy;
 mod basics;
 mod bad_input;
 mod completion;
