@@ -4,8 +4,8 @@
 use std::{fs, path::Path, sync::Arc};
 
 use rocksdb::{
-    Cache, ColumnFamily, ColumnFamilyDescriptor, DBRawIteratorWithThreadMode, DBWithThreadMode, ReadOptions,
-    SingleThreaded, SnapshotWithThreadMode,
+    Cache, ColumnFamily, ColumnFamilyDescriptor, DBRawIteratorWithThreadMode, DBWithThreadMode, Options,
+    ReadOptions, SingleThreaded, SnapshotWithThreadMode,
 };
 use self_cell::self_cell;
 
@@ -35,10 +35,16 @@ impl RocksEngine {
     /// # Errors
     /// What is wrong with the directory; see [`OpenError`].
     pub fn open(dir: &Path) -> Result<Self, OpenError> {
+        Self::open_tuned(dir, |_| ())
+    }
+
+    fn open_tuned(dir: &Path, tune: impl FnOnce(&mut Options)) -> Result<Self, OpenError> {
         fs::create_dir_all(dir).map_err(|source| OpenError::Io { path: dir.to_owned(), source })?;
         let cache = Cache::new_lru_cache(setup::BLOCK_CACHE_BYTES).map_err(|error| open_error(dir, error))?;
         let families = Cf::ALL.map(|cf| ColumnFamilyDescriptor::new(cf.name(), family_options(cf, &cache)));
-        let db = Db::open_cf_descriptors(&database_options(), dir, families);
+        let mut options = database_options();
+        tune(&mut options);
+        let db = Db::open_cf_descriptors(&options, dir, families);
         let db = db.map_err(|error| open_error(dir, error))?;
         check_format(&db, dir)?;
         Ok(Self { db: Arc::new(db) })
@@ -152,4 +158,4 @@ fn family(db: &Db, cf: Cf) -> &ColumnFamily {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -163,6 +163,29 @@ fn what_was_written_is_there_after_the_last_handle_is_dropped_and_the_directory_
     }
 }
 
+/// How often RocksDB has synced a write-ahead log.
+pub(crate) fn wal_syncs(options: &Options) -> u64 {
+    let statistics = options.get_statistics().unwrap();
+    let line = statistics.lines().find_map(|line| line.strip_prefix("rocksdb.wal.synced COUNT : "));
+    line.unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn a_write_is_not_synced_and_a_sync_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = Options::default();
+    let tune = |tuned: &mut Options| {
+        tuned.enable_statistics();
+        options = tuned.clone();
+    };
+    let engine = RocksEngine::open_tuned(dir.path(), tune).unwrap();
+    let before = wal_syncs(&options);
+    write(&engine, [put(Cf::Raw, b"k", b"v")]);
+    assert_eq!(wal_syncs(&options), before);
+    engine.sync().unwrap();
+    assert_eq!(wal_syncs(&options), before + 1);
+}
+
 #[test]
 fn a_snapshot_travels_to_another_thread_and_outlives_the_engine() {
     let dir = tempfile::tempdir().unwrap();

@@ -53,6 +53,10 @@ impl RocksLog {
     /// # Errors
     /// What is wrong with the directory; see [`OpenError`].
     pub fn open(dir: &Path) -> Result<Self, OpenError> {
+        Self::open_tuned(dir, |_| ())
+    }
+
+    pub(super) fn open_tuned(dir: &Path, tune: impl FnOnce(&mut Options)) -> Result<Self, OpenError> {
         fs::create_dir_all(dir).map_err(|source| OpenError::Io { path: dir.to_owned(), source })?;
         let mode = match wal::look_through(dir) {
             Ok(Tail::Clean) => DBRecoveryMode::TolerateCorruptedTailRecords,
@@ -65,7 +69,9 @@ impl RocksLog {
             Err(error) => return Err(error),
         };
         let failed = |error| open_error(dir, error);
-        let db = Db::open(&options(mode), dir).map_err(failed)?;
+        let mut options = options(mode);
+        tune(&mut options);
+        let db = Db::open(&options, dir).map_err(failed)?;
         if let Some(found) = db.get(FORMAT_KEY).map_err(failed)? {
             known_format(&found, dir)?;
         }

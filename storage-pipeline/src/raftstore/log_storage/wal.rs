@@ -2,8 +2,9 @@
 //! is something damaged that was whole once? Reads only.
 //!
 //! A file is cut into blocks of 32 KiB. A record is a header (checksum, length, type) and its bytes; one that does not
-//! fit into its block continues in the next one. A record's bytes are a write batch, which begins with its sequence
-//! number. Behind the last record there may be zeros, where the file was made longer in advance.
+//! fit into its block continues in the next one. A record's bytes are a write batch, which begins with the sequence
+//! number of its first change and the number of its changes. Behind the last record there may be zeros, where the file
+//! was made longer in advance.
 
 use std::{
     fs, io,
@@ -39,15 +40,18 @@ pub(super) enum Tail {
 /// A bad record with a good one behind it; files that cannot be read.
 pub(super) fn look_through(dir: &Path) -> Result<Tail, OpenError> {
     let mut tail = Tail::Clean;
-    let mut sequence = 0;
+    let mut next = 0;
     for file in files(dir).map_err(|source| OpenError::Io { path: dir.to_owned(), source })? {
         let bytes = fs::read(&file).map_err(|source| OpenError::Io { path: file.clone(), source })?;
-        let whole = Whole::of(&bytes, sequence);
-        if let (Tail::Torn { file: path, at }, 1..) = (&tail, whole.end) {
+        let whole = Whole::of(&bytes, next);
+        // An earlier recovery that dropped the torn write and died before it deleted the file goes on where it was.
+        if let (Tail::Torn { file: path, at }, Some(first)) = (&tail, whole.first)
+            && first > next
+        {
             let what = format!("the record at byte {at} is damaged, and {} goes on after it", file.display());
             return Err(OpenError::Corrupt { path: path.clone(), what });
         }
-        sequence = whole.sequence;
+        next = whole.next;
         let rest = &bytes[whole.end..];
         if rest.iter().all(|byte| *byte == 0) {
             continue;
@@ -82,14 +86,17 @@ pub(super) fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
 /// The part of a file that consists of whole writes.
 struct Whole {
     end: usize,
-    /// Sequence number of the last write.
-    sequence: u64,
+    /// Sequence number of the first write.
+    first: Option<u64>,
+    /// Sequence number that the write after the last one has.
+    next: u64,
 }
 
 impl Whole {
-    fn of(bytes: &[u8], mut sequence: u64) -> Self {
-        let (mut at, mut end) = (0, 0);
-        // The sequence number of a write whose first part was read.
+    fn of(bytes: &[u8], next: u64) -> Self {
+        let mut whole = Self { end: 0, first: None, next };
+        let mut at = 0;
+        // The write whose first part was read.
         let mut begun = None;
         loop {
             if BLOCK - at % BLOCK < HEADER {
@@ -97,17 +104,25 @@ impl Whole {
             }
             let Some(record) = Record::at(bytes, at) else { break };
             at = record.end;
-            match (record.kind, begun) {
-                (FIRST, None) => begun = Some(record.sequence),
-                (MIDDLE, Some(_)) => {}
-                (LAST, Some(number)) => (begun, sequence, end) = (None, number.unwrap_or(sequence), at),
-                (FULL, None) => (sequence, end) = (record.sequence.unwrap_or(sequence), at),
+            let ended = match (record.kind, begun) {
+                (FIRST, None) => {
+                    begun = Some(record.batch);
+                    continue;
+                }
+                (MIDDLE, Some(_)) => continue,
+                (LAST, Some(batch)) => batch,
+                (FULL, None) => record.batch,
                 (FULL | FIRST | MIDDLE | LAST, _) => break,
                 // A kind of a later RocksDB, which stands by itself.
-                (_, _) => end = at,
+                (_, _) => None,
+            };
+            (whole.end, begun) = (at, None);
+            if let Some(batch) = ended {
+                whole.first = whole.first.or(Some(batch.sequence));
+                whole.next = batch.sequence.saturating_add(u64::from(batch.count));
             }
         }
-        Self { end, sequence }
+        whole
     }
 }
 
@@ -115,18 +130,18 @@ impl Whole {
 /// write has a later sequence number, which bytes that only look like a record hardly have.
 fn later_write(bytes: &[u8], whole: &Whole) -> Option<usize> {
     (whole.end + 1..bytes.len()).find(|at| {
-        let kind = bytes.get(at + 6);
-        let may_begin = kind.is_some_and(|kind| [FULL, FIRST].contains(kind))
-            && sequence_at(bytes, at + HEADER)
-                .is_some_and(|number| number > whole.sequence && number - whole.sequence < 1 << 32);
-        may_begin && Record::at(bytes, *at).is_some()
+        let begins = bytes.get(at + 6).is_some_and(|kind| [FULL, FIRST].contains(kind));
+        let batch = if begins { Batch::at(bytes, at + HEADER) } else { None };
+        let is_later =
+            |batch: Batch| batch.sequence.checked_sub(whole.next).is_some_and(|ahead| ahead < 1 << 32);
+        batch.is_some_and(is_later) && Record::at(bytes, *at).is_some()
     })
 }
 
 struct Record {
     kind: u8,
-    /// Of the write that begins here.
-    sequence: Option<u64>,
+    /// The head of the write that begins here.
+    batch: Option<Batch>,
     end: usize,
 }
 
@@ -140,12 +155,23 @@ impl Record {
         let empty = kind == 0 && end == at + HEADER;
         let checked = bytes.get(at + 6..end).filter(|_| in_block && !empty)?;
         let whole = unmask(u32::from_le_bytes([c0, c1, c2, c3])) == crc32c(checked);
-        whole.then(|| Self { kind, sequence: sequence_at(&bytes[..end], at + HEADER), end })
+        whole.then(|| Self { kind, batch: Batch::at(&bytes[..end], at + HEADER), end })
     }
 }
 
-fn sequence_at(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes.get(at..)?.first_chunk().copied().map(u64::from_le_bytes)
+/// The head of a write batch.
+#[derive(Clone, Copy)]
+struct Batch {
+    sequence: u64,
+    count: u32,
+}
+
+impl Batch {
+    fn at(bytes: &[u8], at: usize) -> Option<Self> {
+        let (sequence, rest) = bytes.get(at..)?.split_first_chunk()?;
+        let count = rest.first_chunk()?;
+        Some(Self { sequence: u64::from_le_bytes(*sequence), count: u32::from_le_bytes(*count) })
+    }
 }
 
 /// Undoes what RocksDB does to a checksum, so that a checksum of checksums is not a special case.

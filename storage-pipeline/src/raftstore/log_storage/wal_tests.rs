@@ -10,6 +10,7 @@ use super::{
     },
     *,
 };
+use crate::engine::rocks::tests::wal_syncs;
 
 /// A copy of the log's files as a process leaves them that dies with the log open.
 fn crash(writes: &[Vec<raft::eraftpb::Entry>]) -> (tempfile::TempDir, PathBuf) {
@@ -58,6 +59,17 @@ fn is_damage(result: Result<u64, OpenError>, wal: &Path) {
 #[test]
 fn the_checksum_is_the_one_of_the_standard() {
     assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+}
+
+proptest::proptest! {
+    #[test]
+    fn arbitrary_bytes_are_never_whole_and_never_panic(
+        bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..300), zeros in 0..2 * BLOCK,
+    ) {
+        let bytes = [bytes, vec![0; zeros]].concat();
+        let whole = Whole::of(&bytes, u64::MAX);
+        proptest::prop_assert_eq!((whole.end, whole.first, later_write(&bytes, &whole)), (0, None, None));
+    }
 }
 
 #[test]
@@ -151,17 +163,34 @@ fn a_long_record_is_torn_whichever_of_its_blocks_is_missing() {
 }
 
 #[test]
-fn a_torn_file_that_another_one_goes_on_after_is_damage() {
-    let (dir, wal) = crash(&[entries(1..3, 1), entries(3..4, 1)]);
+fn a_torn_file_may_be_followed_by_one_that_goes_on_where_it_was_but_not_by_a_later_one() {
+    let (dir, wal) = crash(&[entries(1..3, 1), entries(3..4, 1), entries(4..5, 1)]);
     let bytes = fs::read(&wal).unwrap();
-    let end = *ends(&bytes).last().unwrap();
-    fs::write(&wal, &bytes[..end - 1]).unwrap();
+    let [.., before, torn, end] = ends(&bytes)[..] else { panic!("three records at least") };
+    fs::write(&wal, &bytes[..torn - 1]).unwrap();
     let next = dir.path().join("999999.log");
-    fs::write(&next, b"").unwrap();
-    assert!(matches!(look_through(dir.path()).unwrap(), Tail::Torn { .. }), "nothing is in the later file");
-    fs::write(&next, &bytes).unwrap();
+    for goes_on in [&[][..], &bytes[before..torn], &bytes[before..end]] {
+        fs::write(&next, goes_on).unwrap();
+        assert!(matches!(look_through(dir.path()).unwrap(), Tail::Torn { at, .. } if at == before));
+    }
+    fs::write(&next, &bytes[torn..end]).unwrap();
     let error = look_through(dir.path()).unwrap_err();
     assert!(matches!(&error, OpenError::Corrupt { path, .. } if *path == wal), "{error}");
+}
+
+/// A torn write is dropped by a recovery that itself may die at any time: RocksDB marks the new file first, and deletes
+/// the torn one last.
+#[test]
+fn a_recovery_from_a_torn_write_that_dies_can_be_repeated() {
+    let (dir, wal) = crash(&[entries(1..3, 1), entries(3..4, 1)]);
+    let bytes = fs::read(&wal).unwrap();
+    let torn = &bytes[..ends(&bytes).last().unwrap() - 1];
+    fs::write(&wal, torn).unwrap();
+    assert_eq!(last_index(dir.path()), 2);
+    assert!(!wal.exists(), "the torn file is gone");
+    // As if it had not been deleted yet.
+    fs::write(&wal, torn).unwrap();
+    assert_eq!(last_index(dir.path()), 2);
 }
 
 #[test]
@@ -196,6 +225,25 @@ fn a_newer_format_and_undecodable_states_are_refused() {
         let error = RocksLog::open(dir.path()).err().expect(words).to_string();
         assert!(error.contains(words) && error.contains(&dir.path().display().to_string()), "{error}");
     }
+}
+
+#[test]
+fn each_write_that_asks_for_it_is_synced_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = rocksdb::Options::default();
+    let tune = |tuned: &mut rocksdb::Options| {
+        tuned.enable_statistics();
+        options = tuned.clone();
+    };
+    let mut log = RocksLog::open_tuned(dir.path(), tune).unwrap();
+    let opened = wal_syncs(&options);
+    assert!(opened > 0, "the recovered log is synced before it is handed out");
+    for (index, sync, syncs) in [(1, true, 1), (2, false, 1), (3, true, 2)] {
+        log.write(&LogWrite { entries: &entries(index..index + 1, 1), sync, ..LogWrite::default() }).unwrap();
+        assert_eq!(wal_syncs(&options), opened + syncs);
+    }
+    log.sync().unwrap();
+    assert_eq!(wal_syncs(&options), opened + 3);
 }
 
 #[test]
