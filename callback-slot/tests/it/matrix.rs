@@ -4,6 +4,8 @@
 
 use crate::support::{together, Count, ROUNDS};
 use callback_slot::{Callback, CallbackSlot, InPlaceSlot, SharedSlot};
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// What the callback gets: memory of the completer's own, so that a missing order or a second free is seen.
@@ -154,15 +156,21 @@ impl std::ops::Deref for Handle {
     }
 }
 
+/// Runs every pair of actions; under Miri one fifth of the pairs, which its seed chooses.
 fn for_each_pair(mut check: impl FnMut(Action, Action, &Ledger)) {
-    let rounds = if cfg!(miri) { 1 } else { ROUNDS / 100 };
-    for (i, &a) in ACTIONS.iter().enumerate() {
-        for &b in &ACTIONS[i..] {
-            for _ in 0..rounds {
-                check(a, b, &Ledger::default());
-            }
+    let pairs = ACTIONS.iter().enumerate().flat_map(|(i, &a)| ACTIONS[i..].iter().map(move |&b| (a, b)));
+    let (first, step, rounds) =
+        if cfg!(miri) { (drawn_by_the_seed() % 5, 5, 1) } else { (0, 1, ROUNDS / 100) };
+    for (a, b) in pairs.skip(first).step_by(step) {
+        for _ in 0..rounds {
+            check(a, b, &Ledger::default());
         }
     }
+}
+
+/// A number that is fixed for a seed of Miri: it feeds the keys of hash maps from there.
+fn drawn_by_the_seed() -> usize {
+    RandomState::new().hash_one(0) as usize
 }
 
 #[test]

@@ -26,7 +26,9 @@ impl<A, const SIZE: usize> Captured<A, SIZE> {
     fn check(&self) {
         let address = std::ptr::from_ref(&self.align).addr();
         assert_eq!(address % align_of::<A>(), 0, "misaligned");
-        assert!(self.bytes.iter().enumerate().all(|(i, &byte)| byte == i as u8 ^ 0x5a));
+        // Miri sees each byte that was not copied; looking at every byte would take it minutes.
+        let step = if cfg!(miri) { SIZE.div_ceil(3).max(1) } else { 1 };
+        assert!(self.bytes.iter().enumerate().step_by(step).all(|(i, &byte)| byte == i as u8 ^ 0x5a));
     }
 }
 
@@ -91,14 +93,19 @@ fn captures_of_every_size_and_alignment() {
         ($($align:ty),+) => {
             $(each_form::<$align, 0>();
             each_form::<$align, 1>();
-            each_form::<$align, 7>();
-            each_form::<$align, 8>();
-            each_form::<$align, 64>();
             each_form::<$align, 65>();
-            each_form::<$align, 1000>();)+
+            #[cfg(not(miri))]
+            {
+                each_form::<$align, 7>();
+                each_form::<$align, 8>();
+                each_form::<$align, 64>();
+                each_form::<$align, 1000>();
+            })+
         };
     }
-    sweep!(u8, u16, u32, u64, u128, Align16, Align64, Align4096);
+    sweep!(u8, u64, Align64);
+    #[cfg(not(miri))]
+    sweep!(u16, u32, u128, Align16, Align4096);
 }
 
 #[test]
@@ -118,7 +125,7 @@ fn values_of_every_size_and_alignment() {
         ($($value:expr),+) => {
             $(value::<_, 0>($value);
             value::<_, 3>($value);
-            value::<_, 300>($value);)+
+            value::<_, 30>($value);)+
         };
     }
     sweep!((), 1_u8, 1_u32, 1_u64, 1_u128, Align64, Align4096);
