@@ -161,3 +161,39 @@ fn abort() -> ! {
     }
     no_unwinding()
 }
+
+#[cfg(all(test, feature = "std", unix, not(any(miri, callback_slot_loom))))]
+mod tests {
+    use std::process::Command;
+    use std::string::String;
+
+    use super::*;
+    use crate::task::Plain;
+
+    /// Set in the process that is to abort.
+    const CHILD: &str = "CALLBACK_SLOT_OVERFLOW";
+
+    #[test]
+    fn overflow_aborts() {
+        if std::env::var_os(CHILD).is_some() {
+            let node = NodeRef::new::<(), _>(Plain(drop));
+            // ORDERING: Relaxed, there is one thread.
+            node.handles().store(MAX_HANDLES, Ordering::Relaxed);
+            let _ = node.retain();
+            std::println!("at the limit");
+            let _ = node.retain();
+            std::process::exit(0);
+        }
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "shared::node::tests::overflow_aborts", "--nocapture"])
+            .env(CHILD, "1")
+            .output()
+            .unwrap();
+        assert!(String::from_utf8_lossy(&child.stdout).contains("at the limit"), "{child:?}");
+        assert_eq!(child.status.code(), None, "ended by a signal, not by a panic that could be caught");
+        assert!(
+            String::from_utf8_lossy(&child.stderr).contains("more handles than fit into memory"),
+            "{child:?}"
+        );
+    }
+}
