@@ -13,5 +13,7 @@ mod reentry;
 mod panics;
 mod in_place;
 mod option_cell;
+#[cfg(not(miri))]
+mod api;
 #[cfg(any(feature = "wait", feature = "future"))]
 mod reply;

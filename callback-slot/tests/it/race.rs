@@ -44,7 +44,13 @@ fn race_made_and_armed_there_dropped_here() {
         let (armer, counted) = (Arc::clone(&slot), (calls.clone(), drops.clone()));
         together(
             move || armer.arm(callback(&counted.0, &counted.1)).expect("nobody else arms"),
-            move || drop(slot.take()),
+            move || {
+                // Asking orders nothing, so it is for the taking alone to see the closure.
+                while !slot.is_armed() {
+                    thread::yield_now();
+                }
+                drop(slot.take());
+            },
         );
         assert_eq!((calls.get(), drops.get()), (0, 1));
     }

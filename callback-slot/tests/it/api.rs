@@ -1,0 +1,90 @@
+//! The public surface is in a file, so that a change of it is seen in review.
+//!
+//! The listing is taken from the sources: every `pub` item of the modules that `lib.rs` exports, with its signature.
+//! `api.sh` writes it anew.
+
+use std::fs;
+use std::path::Path;
+
+/// The signatures in a file: lines that begin with `pub` or with an `impl` of a trait, up to the body.
+fn signatures(source: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut lines = source.lines().map(str::trim);
+    while let Some(line) = lines.next() {
+        if line == "mod tests {" {
+            break;
+        }
+        let exported =
+            line.starts_with("pub ") || line.starts_with("impl<") || line.starts_with("unsafe impl");
+        let inherent = line.starts_with("impl") && !line.contains(" for ");
+        if !exported && !line.starts_with("macro_rules! assert_lock_free") && !inherent {
+            continue;
+        }
+        let mut signature = line.to_owned();
+        while !signature.contains(['{', ';']) {
+            let Some(next) = lines.next() else { break };
+            signature.push(' ');
+            signature.push_str(next);
+        }
+        let end = signature.find([';', '{']).unwrap_or(signature.len());
+        // A `use` names its items in braces; a type's fields are private, an enum's variants are listed below.
+        let signature =
+            if signature.starts_with("pub use") { &signature[..] } else { signature[..end].trim() };
+        found.push(signature.to_owned());
+        if line.starts_with("pub enum") {
+            found.extend(variants(&mut lines));
+        }
+    }
+    found
+}
+
+/// The variants of an enum whose head was just read.
+fn variants<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Vec<String> {
+    let body = lines.take_while(|&line| line != "}");
+    body.filter(|line| !line.starts_with(['/', '#'])).map(|line| format!("    {line}")).collect()
+}
+
+/// The listing, file by file.
+fn listing(src: &Path) -> String {
+    let mut files = Vec::new();
+    let mut folders = vec![src.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    // These are private throughout: what they declare `pub` no other crate can name.
+    let private = ["primitive", "raw.rs", "task.rs", "state.rs", "node.rs", "handoff.rs"];
+    files.retain(|file| !private.iter().any(|name| file.iter().any(|part| part == *name)));
+    let mut listing = String::new();
+    for file in files {
+        let found = signatures(&fs::read_to_string(&file).unwrap());
+        if !found.is_empty() {
+            let name = file.strip_prefix(src).unwrap().display().to_string().replace('\\', "/");
+            listing.push_str(&format!("{name}\n"));
+            found.iter().for_each(|signature| listing.push_str(&format!("    {signature}\n")));
+        }
+    }
+    listing
+}
+
+#[test]
+fn public_api_is_as_listed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (listed, file) = (listing(&root.join("src")), root.join("api.txt"));
+    if std::env::var_os("UPDATE_API").is_some() {
+        fs::write(&file, &listed).unwrap();
+    }
+    let expected = fs::read_to_string(&file).unwrap();
+    let changed = listed.lines().zip(expected.lines()).find(|(now, before)| now != before);
+    assert!(
+        listed == expected,
+        "the public surface has changed, first at {changed:?}; run api.sh if that is meant"
+    );
+}
