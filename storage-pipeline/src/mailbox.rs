@@ -6,8 +6,9 @@ use crate::primitive::{Arc, Condvar, Mutex, wait, wait_until};
 
 /// A handle to a queue; clones share it. Any number of threads send, any number receive.
 ///
-/// Two ways in: [`send`](Self::send) for messages whose room was reserved when their command was admitted, which is
-/// why it knows no "full", and [`try_send`](Self::try_send) for the rest.
+/// Ways in: [`send`](Self::send) for messages whose room was reserved when their command was admitted, which is why it
+/// knows no "full"; [`try_send`](Self::try_send) for the rest; [`leave`](Self::leave) for what can wait until the
+/// receiver looks anyway.
 #[derive(Debug)]
 pub struct Mailbox<T>(Arc<Shared<T>>);
 
@@ -23,6 +24,8 @@ struct State<T> {
     closed: bool,
     /// Receivers that wait. Nobody is notified where nobody waits.
     waiting: usize,
+    /// A receiver that waits asked not to be woken by messages that are only left.
+    undisturbed: bool,
 }
 
 /// A message that was not taken, and why.
@@ -45,6 +48,15 @@ impl<T> Refused<T> {
     }
 }
 
+/// What wakes a receiver that waits. Whatever is in the queue when it comes, it gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disturb {
+    /// Every message.
+    Always,
+    /// Every message but those that are only left.
+    Undisturbed,
+}
+
 /// What a receiver got.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
@@ -65,7 +77,7 @@ impl<T> Clone for Mailbox<T> {
 
 impl<T> Default for Mailbox<T> {
     fn default() -> Self {
-        let state = State { queue: VecDeque::new(), closed: false, waiting: 0 };
+        let state = State { queue: VecDeque::new(), closed: false, waiting: 0, undisturbed: false };
         Self(Arc::new(Shared { state: Mutex::new(state), arrived: Condvar::new() }))
     }
 }
@@ -86,6 +98,21 @@ impl<T> Mailbox<T> {
     /// # Errors
     /// The message itself, with the reason.
     pub fn try_send(&self, message: T, capacity: usize) -> Result<(), Refused<T>> {
+        self.push(message, capacity, |state| state.waiting > 0)
+    }
+
+    /// Adds a message, and wakes a receiver only where it did not ask to be left [`undisturbed`](Disturb::Undisturbed).
+    ///
+    /// # Errors
+    /// The message itself, once the queue is closed.
+    pub fn leave(&self, message: T) -> Result<(), T> {
+        let left = self.push(message, usize::MAX, |state| state.waiting > 0 && !state.undisturbed);
+        left.map_err(|refused| match refused {
+            Refused::Full(message) | Refused::Closed(message) => message,
+        })
+    }
+
+    fn push(&self, message: T, capacity: usize, wakes: impl Fn(&State<T>) -> bool) -> Result<(), Refused<T>> {
         let mut state = self.0.state.lock();
         if state.closed {
             drop(state);
@@ -96,9 +123,9 @@ impl<T> Mailbox<T> {
             return Err(Refused::Full(message));
         }
         state.queue.push_back(message);
-        let somebody_waits = state.waiting > 0;
+        let wakes = wakes(&state);
         drop(state);
-        if somebody_waits {
+        if wakes {
             self.0.arrived.notify_one();
         }
         Ok(())
@@ -123,8 +150,14 @@ impl<T> Mailbox<T> {
 
     /// Waits for messages until a moment, or for ever, and moves all of them into `into`, which must be empty.
     pub fn receive_all(&self, into: &mut VecDeque<T>, until: Option<Instant>) -> Received {
+        self.receive_if(into, until, Disturb::Always)
+    }
+
+    /// The same for the only receiver of a queue, who may not want to be woken for what is only left.
+    pub fn receive_if(&self, into: &mut VecDeque<T>, until: Option<Instant>, disturb: Disturb) -> Received {
         debug_assert!(into.is_empty(), "messages that were not handled would be reordered");
         let mut state = self.0.state.lock();
+        state.undisturbed = disturb == Disturb::Undisturbed;
         loop {
             if !state.queue.is_empty() {
                 mem::swap(&mut state.queue, into);
@@ -202,6 +235,30 @@ mod tests {
         }
         senders.into_iter().for_each(|s| s.join().unwrap());
         assert!(mailbox.is_empty());
+    }
+
+    #[test]
+    fn what_is_only_left_wakes_nobody_who_asked_for_peace_and_is_not_lost() {
+        for (disturb, received) in
+            [(Disturb::Always, Received::Some), (Disturb::Undisturbed, Received::TimedOut)]
+        {
+            let mailbox = Mailbox::default();
+            let sender = mailbox.clone();
+            let started = Instant::now();
+            let receiver = thread::spawn(move || {
+                let mut got = VecDeque::new();
+                let received =
+                    mailbox.receive_if(&mut got, Some(started + Duration::from_millis(60)), disturb);
+                (received, got)
+            });
+            thread::sleep(Duration::from_millis(20));
+            sender.leave("report").unwrap();
+            let (first, got) = receiver.join().unwrap();
+            // One who was left in peace finds the message when its own time comes.
+            assert!(first == received || (disturb == Disturb::Undisturbed && first == Received::Some));
+            assert_eq!(got.len() + sender.len(), 1);
+            assert_eq!(started.elapsed() >= Duration::from_millis(60), disturb == Disturb::Undisturbed);
+        }
     }
 
     #[test]

@@ -58,6 +58,10 @@ impl LeaseTracker {
         self.own_term_applied = true;
     }
 
+    pub(crate) fn has_own_term_applied(&self) -> bool {
+        self.own_term_applied
+    }
+
     /// A quorum answered the round sent at this moment.
     pub(crate) fn acknowledged(&mut self, sent: Instant) {
         self.acknowledged = self.acknowledged.max(Some(sent));

@@ -129,6 +129,13 @@ impl Peer {
         self.release_reads(effects);
     }
 
+    /// Whether something waits for apply: a read, a round that was put off, or the first lease of a term.
+    pub(crate) fn awaits_apply(&self) -> bool {
+        self.reads.await_apply()
+            || self.applying_bytes >= self.most_applying_bytes
+            || (self.leads.is_some() && !self.lease.has_own_term_applied())
+    }
+
     /// Forgets log entries up to an index whose data is synced.
     pub(crate) fn truncate(&mut self, index: u64) -> Result<(), EngineError> {
         let index = index.min(self.applied);

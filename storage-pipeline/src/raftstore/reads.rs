@@ -40,6 +40,11 @@ impl Reads {
         self.confirmed.extend(self.asked.drain(..count).map(|(_, jobs)| (index, jobs)));
     }
 
+    /// Whether a read is confirmed and waits for apply, or will.
+    pub(crate) fn await_apply(&self) -> bool {
+        !self.confirmed.is_empty() || !self.asked.is_empty()
+    }
+
     /// Takes out the confirmed reads for which apply has come far enough.
     pub(crate) fn take_applied(&mut self, applied: u64) -> Vec<Job> {
         let count = self.confirmed.partition_point(|(index, _)| *index <= applied);

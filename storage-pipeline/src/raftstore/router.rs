@@ -49,9 +49,10 @@ impl Router {
         })
     }
 
-    /// Reports how far apply got. A raftstore that has ended does not need to know.
+    /// Reports how far apply got. The raftstore is woken only where something waits for that; one that has ended does not
+    /// need to know.
     pub(crate) fn applied(&self, res: ApplyRes) {
-        let _ = self.mailbox.send(StoreMsg::Applied(res));
+        let _ = self.mailbox.leave(StoreMsg::Applied(res));
     }
 
     /// Lets the log be truncated. A raftstore that has ended truncates after the next start.

@@ -12,7 +12,7 @@ use crate::{
     engine::EngineError,
     error::Outcome,
     local_reader::lease::Lease,
-    mailbox::{Mailbox, Received},
+    mailbox::{Disturb, Mailbox, Received},
     observe::Moment,
     raftstore::{
         msg::StoreMsg,
@@ -50,7 +50,9 @@ impl Store {
             self.peer.round(&mut effects)?;
             self.publish_lease(&mut published);
             self.act(&mut effects);
-            if self.mailbox.receive_all(&mut messages, Some(next_tick)) == Received::Closed {
+            // A report of apply for which nothing waits is read with the next message, or tick.
+            let disturb = if self.peer.awaits_apply() { Disturb::Always } else { Disturb::Undisturbed };
+            if self.mailbox.receive_if(&mut messages, Some(next_tick), disturb) == Received::Closed {
                 self.scheduler.reader.lease.publish(None);
                 return Ok(());
             }

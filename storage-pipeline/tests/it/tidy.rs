@@ -44,7 +44,7 @@ fn is_test(name: &str) -> bool {
 
 /// The part of a file before its tests.
 fn without_tests(text: &str) -> &str {
-    text.split("\n#[cfg(test)]\nmod tests {").next().unwrap()
+    text.split("\nmod tests {").next().unwrap()
 }
 
 #[test]
