@@ -32,6 +32,21 @@ use crate::task::{MustCall, Plain, Task};
 /// callback_slot::Callback::new(move |_: u32| drop(counter));
 /// ```
 ///
+/// Nor can it be the guard of a lock, which has to be released where it was taken:
+///
+/// ```compile_fail,E0277
+/// static LOCK: std::sync::Mutex<u32> = std::sync::Mutex::new(0);
+/// let guard = LOCK.lock().unwrap();
+/// callback_slot::Callback::new(move |_: u32| drop(guard));
+/// ```
+///
+/// The same goes for a fallback:
+///
+/// ```compile_fail,E0277
+/// let value = std::rc::Rc::new(7);
+/// callback_slot::Callback::must_call(drop, move || value);
+/// ```
+///
 /// # Lifetimes
 ///
 /// `T` is one type. A closure that takes a reference of *any* lifetime, `FnOnce(&R)`, does not fit; `T` would have to be
