@@ -1,33 +1,16 @@
 //! A slot whose closure lies inside its owner, such as a task context: no allocation at all for what fits.
 
 mod complete;
+mod place;
+mod traits;
 
-use core::fmt;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
-use core::ptr::NonNull;
 
-use crate::callback::Callback;
-use crate::primitive::{const_unless_loom, UnsafeCell, Word};
-use crate::raw::{self, Header, Won};
+use crate::primitive::{const_unless_loom, UnsafeCell};
+use crate::raw::Won;
 use crate::state::SlotCell;
-use crate::task::{MustCall, Plain, Task};
-
-/// The constant header of tasks that lie in a slot.
-struct InPlace<T, K>(PhantomData<(T, K)>);
-
-impl<T, K: Task<T>> InPlace<T, K> {
-    const HEADER: *const Header<T> = &Header::new(Self::finish);
-
-    /// # Safety
-    ///
-    /// A `K` lies at `place`, and this call alone may take it.
-    unsafe fn finish(_: NonNull<()>, place: *mut (), value: Option<T>) {
-        // SAFETY: by contract. From here on the storage holds nothing, so user code may do anything to its owner.
-        let task = unsafe { place.cast::<K>().read() };
-        task.finish(value);
-    }
-}
+use crate::task::{MustCall, Plain};
 
 /// A one-shot slot that holds its closure itself.
 ///
@@ -76,7 +59,7 @@ impl<T, K: Task<T>> InPlace<T, K> {
 /// ```
 pub struct InPlaceSlot<T, const WORDS: usize = 8> {
     cell: SlotCell,
-    /// Holds the task while the slot is ARMED with a header of [`InPlace`], and nothing otherwise.
+    /// Holds the task while the slot is ARMED with the header of a task in place, and nothing otherwise.
     storage: UnsafeCell<MaybeUninit<[usize; WORDS]>>,
     marker: PhantomData<fn(T)>,
 }
@@ -129,7 +112,7 @@ impl<T, const WORDS: usize> InPlaceSlot<T, WORDS> {
         Self::store(Plain(closure))
     }
 
-    /// A slot that is armed with a closure that runs in any case. See [`Callback::must_call`].
+    /// A slot that is armed with a closure that runs in any case. See [`Callback::must_call`](crate::Callback::must_call).
     ///
     /// # Examples
     ///
@@ -212,68 +195,11 @@ impl<T, const WORDS: usize> InPlaceSlot<T, WORDS> {
     pub const fn fits<F>() -> bool {
         size_of::<F>() <= size_of::<[usize; WORDS]>() && align_of::<F>() <= align_of::<usize>()
     }
-
-    #[inline]
-    fn store<K: Task<T>>(task: K) -> Self {
-        let mut slot = Self::empty();
-        slot.fill(task);
-        slot
-    }
-
-    /// Arms a slot that is EMPTY.
-    #[inline]
-    fn fill<K: Task<T>>(&mut self, task: K) {
-        let word = if Self::fits::<K>() {
-            // SAFETY: it fits, and nobody else has access.
-            unsafe { self.place().cast::<K>().write(task) };
-            // SAFETY: a pointer to a constant is not null.
-            unsafe { raw::word_of(InPlace::<T, K>::HEADER) }
-        } else {
-            raw::store(task)
-        };
-        self.set(word);
-    }
-
-    #[inline]
-    fn set(&mut self, word: Word) {
-        let old = self.cell.rearm(word);
-        debug_assert!(old.is_none(), "only an empty slot is filled");
-    }
-
-    /// Where the task lies.
-    #[inline]
-    fn place(&self) -> *mut () {
-        self.storage.with_mut(|storage| storage.cast())
-    }
 }
 
 impl<T, const WORDS: usize> Drop for InPlaceSlot<T, WORDS> {
     #[inline]
     fn drop(&mut self) {
         self.reset();
-    }
-}
-
-/// An empty slot.
-impl<T, const WORDS: usize> Default for InPlaceSlot<T, WORDS> {
-    fn default() -> Self {
-        Self::empty()
-    }
-}
-
-/// A slot that is armed with the callback, which stays where it is: its word is all that is stored.
-impl<T, const WORDS: usize> From<Callback<T>> for InPlaceSlot<T, WORDS> {
-    #[inline]
-    fn from(callback: Callback<T>) -> Self {
-        let mut slot = Self::empty();
-        slot.set(callback.into_word());
-        slot
-    }
-}
-
-/// Shows the state.
-impl<T, const WORDS: usize> fmt::Debug for InPlaceSlot<T, WORDS> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "InPlaceSlot({:?})", self.cell.state())
     }
 }

@@ -1,8 +1,8 @@
 //! The slot: one word that many threads may try to empty, and one of them does. How it is filled; `empty` empties it.
 
 mod empty;
+mod traits;
 
-use core::fmt;
 use core::marker::PhantomData;
 
 use crate::callback::Callback;
@@ -198,27 +198,5 @@ impl<T> Drop for CallbackSlot<T> {
     #[inline]
     fn drop(&mut self) {
         drop(self.reset());
-    }
-}
-
-/// An empty slot.
-impl<T> Default for CallbackSlot<T> {
-    fn default() -> Self {
-        Self::empty()
-    }
-}
-
-/// A slot that is armed with the callback.
-impl<T> From<Callback<T>> for CallbackSlot<T> {
-    #[inline]
-    fn from(callback: Callback<T>) -> Self {
-        CallbackSlot { cell: SlotCell::armed(callback.into_word()), marker: PhantomData }
-    }
-}
-
-/// Shows the state.
-impl<T> fmt::Debug for CallbackSlot<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CallbackSlot({:?})", self.cell.state())
     }
 }

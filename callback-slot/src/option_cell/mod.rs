@@ -1,89 +1,14 @@
 //! A cell for any one-word owner: an atomic `Option<Box<V>>`, `Option<Arc<V>>` or `Option<Callback<T>>`.
 
-use alloc::boxed::Box;
-use alloc::sync::Arc;
-use core::fmt;
-use core::marker::PhantomData;
-use core::ptr::NonNull;
+mod one_word;
+mod traits;
 
-use crate::callback::Callback;
+use core::marker::PhantomData;
+
 use crate::primitive::{const_unless_loom, Word, WordCell};
 
-mod sealed {
-    use core::ptr::NonNull;
-
-    /// Turns an owner into a pointer and back.
-    pub trait IntoPointer: Sized {
-        fn into_pointer(self) -> NonNull<()>;
-
-        /// # Safety
-        ///
-        /// `pointer` comes from `into_pointer` of the same type, and is given up here.
-        unsafe fn from_pointer(pointer: NonNull<()>) -> Self;
-    }
-}
-use sealed::IntoPointer;
-
-/// An owner that is one word wide: [`Box`], [`Arc`] (both of sized values) and [`Callback`].
-///
-/// Sealed: no other crate can implement it.
-pub trait OneWord: IntoPointer {}
-
-impl<V> OneWord for Box<V> {}
-impl<V> OneWord for Arc<V> {}
-impl<T> OneWord for Callback<T> {}
-
-impl<V> IntoPointer for Box<V> {
-    #[inline]
-    fn into_pointer(self) -> NonNull<()> {
-        // SAFETY: a pointer out of a box is not null.
-        unsafe { NonNull::new_unchecked(Box::into_raw(self).cast()) }
-    }
-
-    #[inline]
-    unsafe fn from_pointer(pointer: NonNull<()>) -> Self {
-        // SAFETY: by contract the pointer came out of such a box.
-        unsafe { Box::from_raw(pointer.cast().as_ptr()) }
-    }
-}
-
-impl<V> IntoPointer for Arc<V> {
-    #[inline]
-    fn into_pointer(self) -> NonNull<()> {
-        // SAFETY: a pointer out of an `Arc` is not null.
-        unsafe { NonNull::new_unchecked(Arc::into_raw(self).cast_mut().cast()) }
-    }
-
-    #[inline]
-    unsafe fn from_pointer(pointer: NonNull<()>) -> Self {
-        // SAFETY: by contract the pointer came out of such an `Arc`.
-        unsafe { Arc::from_raw(pointer.cast().as_ptr()) }
-    }
-}
-
-impl<T> IntoPointer for Callback<T> {
-    #[inline]
-    fn into_pointer(self) -> NonNull<()> {
-        self.into_word().pointer()
-    }
-
-    #[inline]
-    unsafe fn from_pointer(pointer: NonNull<()>) -> Self {
-        // SAFETY: by contract the pointer is that of a callback's word.
-        unsafe { Callback::from_word(Word::new(pointer)) }
-    }
-}
-
-/// The owner behind a word that was taken out of a cell.
-///
-/// # Safety
-///
-/// `word` was made of the pointer of a `P`, and is given up here.
-#[inline]
-unsafe fn own<P: OneWord>(word: Word) -> P {
-    // SAFETY: the same contract.
-    unsafe { P::from_pointer(word.pointer()) }
-}
+use self::one_word::own;
+pub use self::one_word::OneWord;
 
 /// An atomic `Option<P>` for an owner that is one word wide, without locks.
 ///
@@ -291,26 +216,5 @@ impl<P: OneWord> Drop for OptionCell<P> {
     #[inline]
     fn drop(&mut self) {
         drop(self.remove());
-    }
-}
-
-/// An empty cell.
-impl<P: OneWord> Default for OptionCell<P> {
-    fn default() -> Self {
-        Self::empty()
-    }
-}
-
-/// A cell that holds the value.
-impl<P: OneWord> From<P> for OptionCell<P> {
-    fn from(value: P) -> Self {
-        Self::new(value)
-    }
-}
-
-/// Shows whether there is a value, which others may take out at any time.
-impl<P: OneWord> fmt::Debug for OptionCell<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.is_some() { "OptionCell(Some(..))" } else { "OptionCell(None)" })
     }
 }
