@@ -9,24 +9,26 @@ use loom::cell::UnsafeCell;
 ///
 /// It is shared by std's `Arc`, which loom does not track: sharing it orders nothing.
 #[derive(Clone)]
-pub struct Probe(Arc<UnsafeCell<usize>>);
+pub struct Probe(Arc<Watched>);
+
+struct Watched(UnsafeCell<usize>);
 
 // SAFETY: loom runs one thread at a time and reports accesses that are not ordered.
-unsafe impl Send for Probe {}
+unsafe impl Send for Watched {}
 // SAFETY: as above.
-unsafe impl Sync for Probe {}
+unsafe impl Sync for Watched {}
 
 impl Probe {
     /// A probe that was not written yet.
     #[expect(clippy::new_without_default, reason = "a probe belongs to a model")]
     pub fn new() -> Self {
-        Probe(Arc::new(UnsafeCell::new(0)))
+        Probe(Arc::new(Watched(UnsafeCell::new(0))))
     }
 
     /// Writes; everybody who reads must come after.
     pub fn write(&self) {
         // SAFETY: see the type.
-        self.0.with_mut(|word| unsafe { *word += 1 });
+        self.0.0.with_mut(|word| unsafe { *word += 1 });
     }
 
     /// Reads; every write must have come before.
@@ -36,7 +38,7 @@ impl Probe {
     /// If nobody has written.
     pub fn read(&self) {
         // SAFETY: see the type.
-        assert_eq!(self.0.with(|word| unsafe { *word }), 1, "the write is not visible");
+        assert_eq!(self.0.0.with(|word| unsafe { *word }), 1, "the write is not visible");
     }
 }
 
