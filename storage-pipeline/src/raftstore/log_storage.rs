@@ -100,7 +100,7 @@ impl LogStorage {
         }
         let write = LogWrite {
             entries: &entries,
-            hard_state: (vote_changed || self.truncate_next).then_some(&self.hard_state),
+            hard_state: vote_changed.then_some(&self.hard_state),
             truncated: self.truncate_next.then_some(self.truncated),
             sync,
         };
@@ -136,8 +136,6 @@ impl LogStorage {
         }
         self.truncated = Position { index, term: self.terms.of(index) };
         self.truncate_next = true;
-        // What is applied was committed. Raft refuses a log that begins after its commit index.
-        self.hard_state.commit = self.hard_state.commit.max(index);
         self.terms.forget(index);
         self.recent.forget(index);
         Ok(())

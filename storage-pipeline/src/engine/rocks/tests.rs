@@ -125,18 +125,26 @@ proptest! {
     }
 
     #[test]
-    fn a_torn_write_ahead_log_leaves_a_prefix_of_the_batches(cut in any::<Index>()) {
+    fn a_torn_or_damaged_write_ahead_log_leaves_a_prefix_of_the_batches(at in any::<Index>(), torn: bool) {
         let dir = tempfile::tempdir().unwrap();
         let engine = RocksEngine::open(dir.path()).unwrap();
+        // Several blocks of the log, because what follows damage within its block is lost in any case.
         for number in 0..20u8 {
-            write(&engine, [put(Cf::Meta, b"applied", &[number]), put(Cf::Raw, &[number], &[number; 50])]);
+            write(&engine, [put(Cf::Meta, b"applied", &[number]), put(Cf::Raw, &[number], &[number; 6000])]);
         }
         drop(engine);
         let wal = newest_wal(dir.path());
-        let bytes = fs::read(&wal).unwrap();
-        fs::write(&wal, &bytes[..cut.index(bytes.len())]).unwrap();
+        let mut bytes = fs::read(&wal).unwrap();
+        let at = at.index(bytes.len());
+        if torn {
+            bytes.truncate(at);
+        } else {
+            bytes[at] ^= 1;
+        }
+        fs::write(&wal, bytes).unwrap();
         let snapshot = RocksEngine::open(dir.path()).unwrap().snapshot();
         let applied = snapshot.get(Cf::Meta, b"applied").unwrap().map(|value| value[0]);
+        prop_assert_ne!(applied, Some(19));
         for number in 0..20u8 {
             let found = snapshot.get(Cf::Raw, &[number]).unwrap();
             prop_assert_eq!(found.is_some(), applied.is_some_and(|last| number <= last));

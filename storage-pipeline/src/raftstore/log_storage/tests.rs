@@ -1,7 +1,8 @@
 //! Tests of the log: the same on RocksDB as in memory, nothing synced is lost, nothing is written after a fault.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
+use parking_lot::Mutex;
 use proptest::{collection::vec, prelude::*, sample::Index};
 use raft::{
     GetEntriesContext, RawNode, Storage, StorageError,
@@ -155,38 +156,58 @@ fn an_overwritten_suffix_is_gone_after_reopening() {
     assert_eq!(terms, [1, 1, 1, 3, 3]);
 }
 
-#[test]
-fn a_commit_index_is_written_with_a_vote_or_a_truncation_which_rides_with_the_next_write() {
-    let memory = MemoryLog::new();
-    let mut log = open(memory.clone(), 0).unwrap();
-    log.persist(entries(1..4, 1), state(1, 0), true).unwrap();
-    let syncs = memory.syncs();
-    log.persist(Vec::new(), state(1, 3), false).unwrap();
-    let known = |memory: &MemoryLog| {
-        let Recovered { hard_state, truncated, .. } = memory.clone().recover().unwrap();
-        (hard_state.commit, truncated.index)
-    };
-    assert_eq!((known(&memory), memory.syncs()), ((0, 0), syncs));
-    log.persist(entries(4..5, 1), state(1, 3), true).unwrap();
-    log.compact(2).unwrap();
-    assert_eq!((known(&memory), memory.syncs()), ((0, 0), syncs + 1));
-    log.persist(entries(5..6, 1), None, true).unwrap();
-    assert_eq!((known(&memory), memory.syncs()), ((3, 2), syncs + 2));
-    // A vote is always written.
-    log.persist(Vec::new(), Some(HardState { term: 2, vote: 7, commit: 3 }), true).unwrap();
-    assert_eq!(memory.clone().recover().unwrap().hard_state, HardState { term: 2, vote: 7, commit: 3 });
+/// A log in memory that notes what it is asked to write: the last entry, the hard state, the truncation.
+struct Noting(MemoryLog, Arc<Mutex<Vec<Asked>>>);
+type Asked = (Option<u64>, Option<HardState>, Option<u64>);
+
+impl LogEngine for Noting {
+    fn recover(&mut self) -> Result<Recovered, EngineError> {
+        self.0.recover()
+    }
+
+    fn write(&mut self, write: &LogWrite<'_>) -> Result<(), EngineError> {
+        let last = write.entries.last().map(|entry| entry.index);
+        self.1.lock().push((last, write.hard_state.cloned(), write.truncated.map(|place| place.index)));
+        self.0.write(write)
+    }
+
+    fn entries(&self, low: u64, high: u64, max_bytes: u64) -> Result<Vec<Entry>, EngineError> {
+        self.0.entries(low, high, max_bytes)
+    }
+
+    fn sync(&mut self) -> Result<(), EngineError> {
+        self.0.sync()
+    }
 }
 
 #[test]
-fn the_commit_index_is_raised_to_what_is_applied_or_forgotten() {
+fn a_commit_index_is_written_with_a_vote_only_and_a_truncation_with_the_next_write() {
+    let asked = Arc::default();
+    let mut log = open(Noting(MemoryLog::new(), Arc::clone(&asked)), 0).unwrap();
+    let expect = |what: &[Asked]| assert_eq!(std::mem::take(&mut *asked.lock()), what);
+    log.persist(entries(1..4, 1), state(1, 0), true).unwrap();
+    expect(&[(Some(3), state(1, 0), None)]);
+    log.persist(Vec::new(), state(1, 3), false).unwrap();
+    log.persist(entries(4..5, 1), state(1, 3), true).unwrap();
+    expect(&[(Some(4), None, None)]);
+    log.compact(1).unwrap();
+    log.compact(2).unwrap();
+    expect(&[]);
+    log.persist(entries(5..6, 1), None, true).unwrap();
+    log.persist(entries(6..7, 1), None, true).unwrap();
+    expect(&[(Some(5), None, Some(2)), (Some(6), None, None)]);
+    let vote = Some(HardState { term: 2, vote: 7, commit: 4 });
+    log.persist(Vec::new(), vote.clone(), true).unwrap();
+    expect(&[(None, vote, None)]);
+}
+
+#[test]
+fn the_commit_index_is_raised_to_what_is_applied() {
     let memory = MemoryLog::new();
     let mut log = open(memory.clone(), 0).unwrap();
     log.persist(entries(1..10, 1), state(1, 0), true).unwrap();
-    let commit = |log: &LogStorage| log.initial_state().unwrap().hard_state.commit;
-    assert_eq!(commit(&open(memory.clone(), 7).unwrap()), 7);
-    log.compact(5).unwrap();
-    log.persist(entries(10..11, 1), None, true).unwrap();
-    assert_eq!(commit(&open(memory, 5).unwrap()), 5);
+    let commit = |applied| open(memory.clone(), applied).unwrap().initial_state().unwrap().hard_state.commit;
+    assert_eq!((commit(0), commit(7)), (0, 7));
 }
 
 #[test]

@@ -156,10 +156,31 @@ fn a_long_record_is_torn_whichever_of_its_blocks_is_missing() {
         torn[begin.max(block * BLOCK)..end.min((block + 1) * BLOCK)].fill(0);
         assert_eq!(open_with(dir.path(), &wal, &torn).unwrap(), 2, "block {block}");
     }
-    let (dir, wal) = crash(&[entries(1..3, 1), vec![entry(3, 1, 4 * BLOCK)], entries(4..5, 1)]);
-    let mut bad = fs::read(&wal).unwrap();
-    bad[2 * BLOCK + 100] ^= 1;
-    is_damage(open_with(dir.path(), &wal, &bad), &wal);
+}
+
+#[test]
+fn damage_is_refused_before_and_inside_of_a_long_record() {
+    for damaged in [20, 2 * BLOCK + 100] {
+        let (dir, wal) =
+            crash(&[entries(1..3, 1), vec![entry(3, 1, 4 * BLOCK)], vec![entry(4, 1, 2 * BLOCK)]]);
+        let mut bad = fs::read(&wal).unwrap();
+        bad[damaged] ^= 1;
+        is_damage(open_with(dir.path(), &wal, &bad), &wal);
+    }
+}
+
+/// The data of a long entry can look like the beginning of a later write where one of its blocks begins.
+#[test]
+fn the_rest_of_a_torn_record_is_not_taken_for_a_later_write() {
+    for shift in 0..8 {
+        let mut long = entry(1, 1, 0);
+        long.data = (0..3 * BLOCK).map(|at| if at % 8 == shift { 100 } else { 0 }).collect();
+        let (dir, wal) = crash(&[vec![long]]);
+        let mut torn = fs::read(&wal).unwrap();
+        let begin = ends(&torn)[1];
+        torn[begin..BLOCK].fill(0);
+        assert_eq!(open_with(dir.path(), &wal, &torn).unwrap(), 0);
+    }
 }
 
 #[test]
