@@ -23,6 +23,21 @@ pub(crate) unsafe fn reclaim<N>(node: NonNull<N>) -> N {
     *unsafe { alloc::boxed::Box::from_raw(node.as_ptr()) }
 }
 
+/// Drops the node and frees its memory, without moving it first.
+///
+/// # Safety
+///
+/// As for [`reclaim`].
+#[inline]
+pub(crate) unsafe fn free<N>(node: NonNull<N>) {
+    #[cfg(not(callback_slot_loom))]
+    // SAFETY: the pointer came out of a box of the same type, and the caller gives it up.
+    drop(unsafe { alloc::boxed::Box::from_raw(node.as_ptr()) });
+    #[cfg(callback_slot_loom)]
+    // SAFETY: the same contract.
+    drop(unsafe { reclaim(node) });
+}
+
 /// Moves `node` into memory of its own.
 #[cfg(callback_slot_loom)]
 pub(crate) fn allocate<N>(node: N) -> NonNull<N> {

@@ -48,10 +48,12 @@ impl<T, K: Task<T>> Node<T, K> {
     ///
     /// `head` is that of a `Node<T, K>` which nobody uses any more, and whose task was finished.
     unsafe fn free(head: NonNull<Head>) {
-        // SAFETY: `NodeRef::new` allocated this node and put this function into it; the caller gives it up.
-        let node = unsafe { heap::reclaim(head.cast::<Self>()) };
+        let node = head.cast::<Self>();
         // Under loom this checks that the winner had moved the task out before.
-        node.task.with_mut(|_| ());
+        // SAFETY: the node is alive, and the reference covers the task alone.
+        unsafe { &(*node.as_ptr()).task }.with_mut(|_| ());
+        // SAFETY: `NodeRef::new` allocated this node and put this function into it; the caller gives it up.
+        unsafe { heap::free(node) };
     }
 }
 
