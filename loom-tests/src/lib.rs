@@ -9,6 +9,10 @@ compile_error!("the models need RUSTFLAGS=\"--cfg callback_slot_loom\"");
 mod probe;
 #[cfg(callback_slot_loom)]
 mod run;
+#[cfg(all(callback_slot_loom, storage_pipeline_loom))]
+pub mod mail;
+#[cfg(all(callback_slot_loom, storage_pipeline_loom))]
+pub mod pipeline;
 
 #[cfg(callback_slot_loom)]
 pub use self::probe::{Count, OnDrop, Probe};

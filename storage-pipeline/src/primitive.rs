@@ -1,13 +1,14 @@
 //! The locks and atomics of mailboxes, latches and task contexts: parking_lot's and std's in an ordinary build, loom's
 //! under `--cfg storage_pipeline_loom`, so that models run the code that ships. Nothing else may name either.
 
+/// std's in a model too. Loom does not see it, so nothing in a model can be ordered by a count of handles that only keeps
+/// memory alive, and no interleavings are spent on it.
+pub(crate) use std::sync::Arc;
+
 #[cfg(not(storage_pipeline_loom))]
 mod imp {
     pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
-    pub(crate) use std::sync::{
-        Arc,
-        atomic::{AtomicU8, AtomicUsize, Ordering},
-    };
+    pub(crate) use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
     use std::time::Instant;
 
     /// Waits for a notification.
@@ -30,8 +31,8 @@ mod imp {
 #[cfg(storage_pipeline_loom)]
 mod imp {
     pub(crate) use loom::sync::{
-        Arc, Condvar, MutexGuard,
-        atomic::{AtomicU8, AtomicUsize, Ordering},
+        Condvar, MutexGuard,
+        atomic::{AtomicU8, AtomicU64, Ordering},
     };
     use std::time::Instant;
 

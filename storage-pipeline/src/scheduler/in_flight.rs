@@ -4,21 +4,25 @@
 use std::{collections::HashMap, time::Instant};
 
 use crate::{
-    primitive::{AtomicUsize, Mutex, Ordering},
+    primitive::{AtomicU64, Mutex, Ordering},
     scheduler::task::Task,
 };
 
 /// Number of shards, so that threads that admit and release seldom meet.
 const SHARDS: usize = 16;
 
+/// One command in the word of amounts. What is below counts bytes, up to half a terabyte.
+const COMMAND: u64 = 1 << 39;
+
 /// All commands in flight. Admission reserves their room in every later queue, which is why those know no "full".
 #[derive(Debug)]
 pub struct InFlight {
     shards: [Mutex<Shard>; SHARDS],
-    commands: AtomicUsize,
-    bytes: AtomicUsize,
-    most_commands: usize,
-    most_bytes: usize,
+    /// Commands and bytes in one word, so that whoever asks is measured against both bounds in one step. In two steps
+    /// two could take one half of the last room each, and both be refused for the other half.
+    amounts: AtomicU64,
+    most_commands: u64,
+    most_bytes: u64,
 }
 
 #[derive(Debug, Default)]
@@ -32,43 +36,46 @@ struct Shard {
 #[must_use = "dropping the room gives it back"]
 pub struct Room<'a> {
     books: &'a InFlight,
-    bytes: usize,
+    amount: u64,
 }
 
 impl Drop for Room<'_> {
     fn drop(&mut self) {
-        self.books.give_back(self.bytes);
+        self.books.give_back(self.amount);
     }
 }
 
 impl InFlight {
-    /// Empty books with these bounds.
+    /// Empty books with these bounds, or with the greatest that can be counted: 33 million commands, half a terabyte.
     #[must_use]
     pub fn new(most_commands: usize, most_bytes: usize) -> Self {
         Self {
             shards: std::array::from_fn(|_| Mutex::new(Shard::default())),
-            commands: AtomicUsize::new(0),
-            bytes: AtomicUsize::new(0),
-            most_commands,
-            most_bytes,
+            amounts: AtomicU64::new(0),
+            most_commands: (most_commands as u64).min(u64::MAX / COMMAND),
+            most_bytes: (most_bytes as u64).min(COMMAND - 1),
         }
     }
 
-    /// Takes room for a command of this many bytes, if there is any.
+    /// Takes room for a command of this many bytes, if there is any. Whoever is refused was never in anybody's way.
     pub fn reserve(&self, bytes: usize) -> Option<Room<'_>> {
-        // ORDERING: Relaxed, here and in `give_back`; the counters bound amounts and publish nothing.
-        let commands = self.commands.fetch_add(1, Ordering::Relaxed);
-        let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        // A command larger than the whole bound may run alone, or it could never run.
-        let fits = before.saturating_add(bytes) <= self.most_bytes || before == 0;
-        let room = Room { books: self, bytes };
-        (commands < self.most_commands && fits).then_some(room)
+        let bytes = u64::try_from(bytes).ok().filter(|bytes| *bytes < COMMAND)?;
+        let amount = COMMAND + bytes;
+        let with_it = |amounts: u64| {
+            let (commands, before) = (amounts / COMMAND, amounts % COMMAND);
+            // A command larger than the whole bound may run alone, or it could never run.
+            let fits = before + bytes <= self.most_bytes || before == 0;
+            (commands < self.most_commands && fits).then(|| amounts + amount)
+        };
+        // ORDERING: Relaxed, here and in `give_back`; the word bounds amounts and publishes nothing.
+        self.amounts.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with_it).ok()?;
+        Some(Room { books: self, amount })
     }
 
     /// Enters a command into the books. From here on it is accepted.
     ///
     /// # Errors
-    /// The task, where the books are closed.
+    /// [`Closed`], which gives the room back.
     pub fn enter(&self, room: Room<'_>, task: &Task) -> Result<(), Closed> {
         let mut shard = self.shard(task.context().cid).lock();
         if shard.closed {
@@ -86,7 +93,7 @@ impl InFlight {
         let left = shard.tasks.remove(&task.context().cid);
         drop(shard);
         if left.is_some() {
-            self.give_back(task.context().bytes);
+            self.give_back(COMMAND + task.context().bytes as u64);
         }
         left.is_some()
     }
@@ -111,19 +118,19 @@ impl InFlight {
             shard.closed = true;
             tasks.extend(shard.tasks.drain().map(|(_, task)| task));
         });
-        tasks.iter().for_each(|task| self.give_back(task.context().bytes));
+        tasks.iter().for_each(|task| self.give_back(COMMAND + task.context().bytes as u64));
         tasks
     }
 
     /// How many commands and bytes are in flight.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
-        (self.commands.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+        let amounts = self.amounts.load(Ordering::Relaxed);
+        ((amounts / COMMAND) as usize, (amounts % COMMAND) as usize)
     }
 
-    fn give_back(&self, bytes: usize) {
-        self.commands.fetch_sub(1, Ordering::Relaxed);
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    fn give_back(&self, amount: u64) {
+        self.amounts.fetch_sub(amount, Ordering::Relaxed);
     }
 
     fn shard(&self, cid: u64) -> &Mutex<Shard> {
