@@ -25,7 +25,7 @@ mutations=(
   "free_never               the node stays                                               slot_shared plain::pair_complete_complete"
 )
 
-export RUSTFLAGS="--cfg callback_slot_loom"
+export RUSTFLAGS="--cfg callback_slot_loom --cfg storage_pipeline_loom"
 killed=0
 survivors=0
 started=$SECONDS
