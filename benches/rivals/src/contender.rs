@@ -1,6 +1,6 @@
 //! What a contender can be asked for: to be a slot that many reach, or to hand one callback over.
 
-use std::sync::Arc;
+use std::{hint::black_box, sync::Arc};
 
 use crate::work::{Closure, Guarded};
 
@@ -50,7 +50,7 @@ pub trait HandOver: 'static {
     /// Both sides of a new hand-over.
     fn open<F: Closure>(closure: F) -> (Self::Near<F>, Self::Far);
 
-    /// The far side completes.
+    /// The far side completes. Here, and not before, the compiler loses sight of it: it may be moved here for free.
     fn finish(far: Self::Far, value: u64);
 
     /// The near side does what is left to do, after the far side has completed.
@@ -71,7 +71,7 @@ impl<S: Slot> HandOver for S {
 
     #[inline(always)]
     fn finish(far: S, value: u64) {
-        far.complete(value);
+        black_box(&far).complete(value);
     }
 
     #[inline(always)]
@@ -80,6 +80,6 @@ impl<S: Slot> HandOver for S {
     #[inline(always)]
     fn abandon<F: Closure, G: FnOnce() -> u64 + Send + 'static>(closure: F, fallback: G) {
         let slot = S::must_call(closure, fallback);
-        std::hint::black_box(&slot);
+        black_box(&slot);
     }
 }

@@ -14,7 +14,6 @@ pub fn life<H: HandOver, const WORDS: usize>(operations: u64) -> Lap {
     let start = Instant::now();
     for i in 0..operations {
         let (near, far) = H::open(closure::<WORDS>(black_box(i)));
-        black_box(&far);
         H::finish(far, i);
         H::collect(near);
     }

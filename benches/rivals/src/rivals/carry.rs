@@ -1,5 +1,7 @@
 //! Channels that carry the closure: it is sent at once, and the receiver is what the far side completes.
 
+use std::hint::black_box;
+
 use super::{BoxedCallback, Sealed};
 use crate::{
     contender::{HandOver, Slot},
@@ -26,6 +28,7 @@ macro_rules! carry {
             #[inline(always)]
             fn finish(far: Self::Far, value: u64) {
                 let receive: fn(Self::Far) -> BoxedCallback = $receive;
+                black_box(&far);
                 receive(far)(value);
             }
 
@@ -36,7 +39,7 @@ macro_rules! carry {
             fn abandon<F: Closure, G: FnOnce() -> u64 + Send + 'static>(closure: F, fallback: G) {
                 let guarded = Guarded::new(closure, fallback);
                 let ((), far) = Self::open(move |value| guarded.call(value));
-                std::hint::black_box(&far);
+                black_box(&far);
             }
         }
     };

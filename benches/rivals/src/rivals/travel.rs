@@ -1,5 +1,7 @@
 //! Channels as they are really used: the result travels, and the caller runs its own code when it has arrived.
 
+use std::hint::black_box;
+
 use crate::{contender::HandOver, work::Closure};
 
 const OPEN: &str = "the receiver is alive";
@@ -22,6 +24,7 @@ macro_rules! travel {
             #[inline(always)]
             fn finish(far: Self::Far, value: u64) {
                 let send: fn(Self::Far, u64) -> bool = $send;
+                black_box(&far);
                 assert!(send(far, value), "{OPEN}");
             }
 
@@ -34,7 +37,7 @@ macro_rules! travel {
             #[inline(always)]
             fn abandon<F: Closure, G: FnOnce() -> u64 + Send + 'static>(closure: F, fallback: G) {
                 let ((receiver, closure), sender) = Self::open(closure);
-                drop(std::hint::black_box(sender));
+                drop(black_box(sender));
                 let receive: fn($near) -> Option<u64> = $receive;
                 closure(receive(receiver).unwrap_or_else(fallback));
             }
