@@ -1,9 +1,8 @@
 //! Which contender runs in which case. One that is missing from a case cannot do its work:
 //!
 //! * a channel's receiver has one owner, so nobody races for it, loses on it or shares it (crossbeam's can be shared);
-//! * `callback_cell`, the two-word cell, the double boxes and the channels cannot tell whether they still hold a closure
-//!   without taking it out (`oneshot` and tokio's receiver can tell whether a message has come, which is not the same
-//!   question when the closure stays with the caller);
+//! * `callback_cell`, the two-word cell and the double boxes cannot tell whether they still hold a closure without taking
+//!   it out. The receivers of `oneshot`, tokio and crossbeam can, but are not measured in it;
 //! * `async-oneshot` forgets a message that was sent and never received: the closure is not even dropped, so nothing can
 //!   answer in its place.
 
