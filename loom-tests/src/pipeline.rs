@@ -128,6 +128,11 @@ pub fn tell_closed(task: &Task) -> Told {
     sound(task.tell_early(Error::Closed, Cause::Closed))
 }
 
+/// What the scheduler does with a command that it hands to nobody.
+pub fn tell_refused(task: &Task) -> Told {
+    sound(task.tell(Outcome::NotExecuted(Error::Closed)))
+}
+
 /// A callback that failed in a model says so only here.
 fn sound(told: Told) -> Told {
     assert_ne!(told, Told::Panicked, "a callback found something wrong");

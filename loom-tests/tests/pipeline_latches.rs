@@ -161,3 +161,27 @@ fn two_releases_race_for_one_waiter() {
         scene.check(&[&[1], &[2], &[1, 2]]);
     });
 }
+
+/// Whoever waits is handed out by the release or by the end, never by both or by neither.
+#[test]
+fn release_races_the_end_of_the_latches() {
+    model(|| {
+        let latches = Arc::new(Latches::new(4));
+        assert!(latches.acquire(Latching { id: 1, hashes: &[1, 2] }).is_some());
+        assert!(latches.acquire(Latching { id: 2, hashes: &[1] }).is_none());
+        assert!(latches.acquire(Latching { id: 3, hashes: &[2] }).is_none());
+        let other = Arc::clone(&latches);
+        let releaser = thread::spawn(move || {
+            let mut ready = Vec::new();
+            other.release(1, &[1, 2], &mut ready);
+            ready
+        });
+        let mut out = latches.discard();
+        let ready = releaser.join().unwrap();
+        ready.iter().for_each(|woken| latches.release(woken.id, woken.hashes, &mut out));
+        let mut ids: Vec<_> = out.iter().chain(&ready).map(|waiter| waiter.id).collect();
+        ids.sort_unstable();
+        assert_eq!(ids, [2, 3]);
+        assert_eq!(latches.counts(), (0, 0));
+    });
+}
