@@ -9,15 +9,33 @@ use std::{
     thread::{Builder, JoinHandle},
 };
 
-use crate::scheduler::Scheduler;
+use crate::scheduler::{Scheduler, task::dispose};
 
 thread_local! {
     static IS_PIPELINE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether the current thread is one of a pipeline's, and must therefore not wait for one.
+/// Whether the current thread is one of a pipeline's, or runs a callback: it must not wait for a pipeline then.
 pub(crate) fn is_pipeline() -> bool {
     IS_PIPELINE.with(Cell::get)
+}
+
+/// Runs a caller's callback, which does not panic out of this. On whatever thread it runs, it may stand between a latch
+/// and its release, so it must not wait for a pipeline.
+pub(crate) fn in_callback<R>(callback: impl FnOnce() -> R) -> R {
+    let before = IS_PIPELINE.replace(true);
+    let result = callback();
+    IS_PIPELINE.set(before);
+    result
+}
+
+/// Runs a part of a pipeline, on a thread of it or on a caller's. A panic in it poisons the store: what the part owned is
+/// gone, and nothing of the store is used any more but its answers.
+pub(crate) fn guard(name: &str, scheduler: &Scheduler, part: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(part)) {
+        scheduler.poison(&format!("thread {name} panicked: {}", words(&*payload)));
+        dispose(payload);
+    }
 }
 
 /// Starts a thread of the pipeline.
@@ -32,11 +50,8 @@ pub(crate) fn spawn(
     let scheduler = Arc::clone(scheduler);
     let own_name = name.to_owned();
     Builder::new().name(name.to_owned()).spawn(move || {
-        IS_PIPELINE.with(|is| is.set(true));
-        // What the body owned is gone after a panic, and nothing of the store is used any more but its answers.
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(body)) {
-            scheduler.poison(&format!("thread {own_name} panicked: {}", words(&*payload)));
-        }
+        IS_PIPELINE.set(true);
+        guard(&own_name, &scheduler, body);
     })
 }
 

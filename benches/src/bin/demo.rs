@@ -18,7 +18,7 @@ use storage_pipeline::CompletionMode;
 #[command(name = "demo")]
 struct Args {
     /// Seconds of each timed round.
-    #[arg(long, default_value_t = 0.9)]
+    #[arg(long, default_value_t = 0.8)]
     secs: f64,
     /// Rounds of each mode and number of clients.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]

@@ -1,13 +1,20 @@
 //! The timestamp oracle: hands out timestamps from a window whose end is replicated before any of it is used.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 
-use crate::{command::TimestampRange, error::Outcome, txn::timestamp};
+use crate::{
+    command::TimestampRange,
+    error::{Error, Outcome},
+    txn::timestamp,
+};
 
-/// How far ahead a window reaches. After a restart the clock of the timestamps may run ahead by this much.
+/// How far ahead of the clock a window reaches. After a restart the timestamps may run ahead by this much.
 const WINDOW: Duration = Duration::from_secs(3);
+/// The shortest window: the first after a restart, or timestamps would run ahead by one more window with each, and no
+/// lock expires while the clock catches up.
+const SHORTEST: Duration = Duration::from_millis(1);
 
 /// Gives out strictly increasing timestamps, over restarts too. The upper bits are milliseconds since 1970, the lower
 /// 18 a counter, as in PD.
@@ -34,22 +41,44 @@ impl Window {
         self.next = timestamp + 1;
         Some(timestamp)
     }
+
+    /// How many timestamps the next window should have.
+    fn wanted(&self, now: u64) -> u64 {
+        let [window, shortest] =
+            [WINDOW, SHORTEST].map(|length| timestamp::compose(length.as_millis() as u64, 0));
+        match self.limit {
+            0 => shortest,
+            limit => now.saturating_add(window).saturating_sub(limit.max(now)).max(shortest),
+        }
+    }
 }
 
 impl TimestampOracle {
+    /// The next timestamp, where the window has one. Waits for nobody.
+    pub(crate) fn at_hand(&self) -> Option<u64> {
+        self.window.lock().take(wall_clock())
+    }
+
     /// The next timestamp. `extend` replicates a new end of the window: it gets the least timestamp that is of use and
-    /// how many are wanted.
-    pub(crate) fn timestamp(&self, extend: impl Fn(u64, u64) -> Outcome<TimestampRange>) -> Outcome<u64> {
+    /// how many are wanted. Waits for another's extension at most until a moment.
+    pub(crate) fn timestamp(
+        &self,
+        until: Instant,
+        extend: impl Fn(u64, u64) -> Outcome<TimestampRange>,
+    ) -> Outcome<u64> {
         loop {
-            if let Some(timestamp) = self.window.lock().take(wall_clock()) {
+            if let Some(timestamp) = self.at_hand() {
                 return Outcome::Applied(timestamp);
             }
-            let _extending = self.extending.lock();
-            if let Some(timestamp) = self.window.lock().take(wall_clock()) {
+            let Some(_extending) = self.extending.try_lock_until(until) else {
+                return Outcome::NotExecuted(Error::DeadlineExceeded);
+            };
+            if let Some(timestamp) = self.at_hand() {
                 return Outcome::Applied(timestamp);
             }
-            let wanted = timestamp::compose(u64::try_from(WINDOW.as_millis()).unwrap_or(u64::MAX), 0);
-            match extend(wall_clock(), wanted) {
+            let now = wall_clock();
+            let wanted = self.window.lock().wanted(now);
+            match extend(now, wanted) {
                 Outcome::Applied(range) => {
                     *self.window.lock() = Window { next: range.first, limit: range.limit };
                 }
@@ -82,7 +111,7 @@ mod tests {
         let oracle = TimestampOracle::default();
         let mut last = 0;
         for _ in 0..100 {
-            let Outcome::Applied(next) = oracle.timestamp(extend) else {
+            let Outcome::Applied(next) = oracle.timestamp(Instant::now(), extend) else {
                 panic!("the window can be extended")
             };
             assert!(next > last && next < bound.get());
@@ -93,8 +122,8 @@ mod tests {
     #[test]
     fn a_window_that_cannot_be_extended_gives_nothing_out() {
         let oracle = TimestampOracle::default();
-        let refused = oracle.timestamp(|_, _| Outcome::NotExecuted(crate::Error::SchedTooBusy));
-        assert_eq!(refused, Outcome::NotExecuted(crate::Error::SchedTooBusy));
+        let refused = oracle.timestamp(Instant::now(), |_, _| Outcome::NotExecuted(Error::SchedTooBusy));
+        assert_eq!(refused, Outcome::NotExecuted(Error::SchedTooBusy));
     }
 
     #[test]

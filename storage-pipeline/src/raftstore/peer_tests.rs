@@ -210,6 +210,34 @@ fn a_confirmation_and_a_role_change_in_one_ready_lose_no_read() {
 }
 
 #[test]
+fn a_confirmation_of_one_term_stays_of_that_term_in_a_later_one() {
+    let mut peer = leader();
+    peer.propose(proposal(1).0, &mut Effects::default());
+    round(&mut peer);
+    acknowledge_append(&mut peer, 2);
+    let (job, _) = read();
+    peer.read(job, &mut Effects::default());
+    round(&mut peer);
+    let mut confirmation = message(MessageType::MsgHeartbeatResponse, 2, 1);
+    confirmation.context = 1u64.to_be_bytes().to_vec();
+    peer.node.step(confirmation).unwrap();
+    assert!(
+        round(&mut peer).readable.is_empty(),
+        "confirmed up to entry 2, of which apply knows nothing yet"
+    );
+    // Another one leads in term 2, and may have written meanwhile; this one leads again in term 3.
+    depose(&mut peer);
+    peer.node.campaign().unwrap();
+    round(&mut peer);
+    peer.node.step(message(MessageType::MsgRequestVoteResponse, 2, 3)).unwrap();
+    round(&mut peer);
+    assert_eq!(peer.leads, Some(3));
+    let effects = apply_through(&mut peer, 2);
+    let terms: Vec<_> = effects.readable.iter().map(|(_, term)| *term).collect();
+    assert_eq!(terms, [1], "what comes of such an old snapshot must not be proposed in term 3");
+}
+
+#[test]
 fn commits_and_a_role_change_in_one_ready_give_the_proposal_to_apply() {
     let mut peer = leader();
     peer.propose(proposal(1).0, &mut Effects::default());

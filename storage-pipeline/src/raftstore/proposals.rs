@@ -31,6 +31,11 @@ impl Proposals {
         self.0.drain(..count).collect()
     }
 
+    /// Whether raft has no proposal that apply does not have.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Takes out everything, for the loss of leadership.
     pub(crate) fn take_all(&mut self) -> Vec<Pending> {
         self.0.drain(..).collect()

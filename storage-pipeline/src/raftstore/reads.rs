@@ -10,8 +10,18 @@ use crate::scheduler::task::Job;
 pub(crate) struct Reads {
     unasked: Vec<Job>,
     asked: VecDeque<(u64, Vec<Job>)>,
-    confirmed: VecDeque<(u64, Vec<Job>)>,
+    confirmed: VecDeque<Confirmed>,
     last_context: u64,
+}
+
+/// Reads whose leadership was confirmed.
+#[derive(Debug)]
+struct Confirmed {
+    /// What apply has to reach first.
+    index: u64,
+    /// The term whose leadership was confirmed, which may have ended since.
+    term: u64,
+    jobs: Vec<Job>,
 }
 
 impl Reads {
@@ -32,12 +42,12 @@ impl Reads {
         self.last_context.to_be_bytes().to_vec()
     }
 
-    /// Raft answered: leadership was confirmed after the question, and `index` was committed then. A later answer
-    /// confirms every earlier question, whose own answer may have been lost.
-    pub(crate) fn confirm(&mut self, context: &[u8], index: u64) {
+    /// Raft answered: leadership of `term` was confirmed after the question, and `index` was committed then. A later
+    /// answer confirms every earlier question, whose own answer may have been lost.
+    pub(crate) fn confirm(&mut self, context: &[u8], index: u64, term: u64) {
         let Ok(context) = context.try_into().map(u64::from_be_bytes) else { return };
         let count = self.asked.partition_point(|(asked, _)| *asked <= context);
-        self.confirmed.extend(self.asked.drain(..count).map(|(_, jobs)| (index, jobs)));
+        self.confirmed.extend(self.asked.drain(..count).map(|(_, jobs)| Confirmed { index, term, jobs }));
     }
 
     /// Whether a read is confirmed and waits for apply, or will.
@@ -45,10 +55,11 @@ impl Reads {
         !self.confirmed.is_empty() || !self.asked.is_empty()
     }
 
-    /// Takes out the confirmed reads for which apply has come far enough.
-    pub(crate) fn take_applied(&mut self, applied: u64) -> Vec<Job> {
-        let count = self.confirmed.partition_point(|(index, _)| *index <= applied);
-        self.confirmed.drain(..count).flat_map(|(_, jobs)| jobs).collect()
+    /// Takes out the confirmed reads for which apply has come far enough, each with the term of its confirmation.
+    pub(crate) fn take_applied(&mut self, applied: u64) -> impl Iterator<Item = (Job, u64)> {
+        let count = self.confirmed.partition_point(|confirmed| confirmed.index <= applied);
+        let taken = self.confirmed.drain(..count);
+        taken.flat_map(|Confirmed { term, jobs, .. }| jobs.into_iter().map(move |job| (job, term)))
     }
 
     /// Takes out every read whose leadership was not confirmed, for the loss of leadership. The confirmed ones stay.

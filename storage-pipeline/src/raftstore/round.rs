@@ -24,8 +24,11 @@ impl Peer {
         self.ask_reads();
         while self.node.has_ready() && self.applying_bytes < self.most_applying_bytes {
             let mut ready = self.node.ready();
+            // What is confirmed here was asked in the term that this replica led until now: the others are answered as
+            // soon as the role changes.
+            let term = self.leads.unwrap_or(0);
             for state in ready.take_read_states() {
-                self.reads.confirm(&state.request_ctx, state.index);
+                self.reads.confirm(&state.request_ctx, state.index, term);
             }
             self.commit(ready.take_committed_entries(), effects);
             let (entries, hard_state) = (ready.take_entries(), ready.hs().cloned());
@@ -39,6 +42,19 @@ impl Peer {
             self.ask_reads();
         }
         Ok(())
+    }
+
+    /// The round at a close: what was proposed goes to apply however far that lags, because nobody will report its
+    /// progress. The bound of commands in flight bounds this too.
+    ///
+    /// # Errors
+    /// As [`round`](Self::round).
+    pub(crate) fn last_round(&mut self, effects: &mut Effects) -> Result<(), EngineError> {
+        if self.proposals.is_empty() {
+            return Ok(());
+        }
+        self.most_applying_bytes = usize::MAX;
+        self.round(effects)
     }
 
     fn persist(
@@ -100,7 +116,6 @@ impl Peer {
     /// Lets confirmed reads go for which apply has come far enough. One that was confirmed under a term that has ended
     /// is still right to read, but nothing may be proposed on it: `propose` compares the terms.
     pub(super) fn release_reads(&mut self, effects: &mut Effects) {
-        let term = self.leads.unwrap_or(self.node.raft.term);
-        effects.readable.extend(self.reads.take_applied(self.applied).into_iter().map(|job| (job, term)));
+        effects.readable.extend(self.reads.take_applied(self.applied));
     }
 }

@@ -54,6 +54,8 @@ impl Store {
             let disturb = if self.peer.awaits_apply() { Disturb::Always } else { Disturb::Undisturbed };
             if self.mailbox.receive_if(&mut messages, Some(next_tick), disturb) == Received::Closed {
                 self.scheduler.reader.lease.publish(None);
+                self.peer.last_round(&mut effects)?;
+                self.act(&mut effects);
                 return Ok(());
             }
             for message in messages.drain(..) {

@@ -22,6 +22,7 @@ use crate::{
         single_thread::SchedulerMsg,
         task::{Job, Phase, Reply, Settled, Task, TaskContext},
     },
+    threads,
     worker_pool::WorkerTask,
 };
 
@@ -38,7 +39,7 @@ pub(crate) struct Scheduler {
     pub(crate) observer: Observer,
     /// Set once, by the first fault.
     pub(super) fault: OnceLock<Arc<str>>,
-    /// Set by close and by a fault: successors are no longer woken.
+    /// Set by close and by a fault: successors are no longer started.
     pub(super) closing: AtomicBool,
     pub(super) next_cid: AtomicU64,
     pub(super) callback_panics: AtomicU64,
@@ -74,6 +75,11 @@ impl Scheduler {
         deadline: Instant,
         callback: impl FnOnce(Reply) + Send + 'static,
     ) {
+        // In some modes a caller's thread holds latches here and starts the commands of others.
+        threads::guard("of a caller", self, || self.take(command, deadline, callback));
+    }
+
+    fn take(&self, command: Command, deadline: Instant, callback: impl FnOnce(Reply) + Send + 'static) {
         let context = TaskContext {
             // ORDERING: Relaxed; only uniqueness matters.
             cid: self.next_cid.fetch_add(1, Ordering::Relaxed),
@@ -128,9 +134,12 @@ impl Scheduler {
     /// Goes on with a job that holds its latches. Its snapshot is taken after that, so it sees its predecessors.
     ///
     /// # Errors
-    /// The command, settled, where nobody takes the job. It is the caller's to pass on, so that a row of refusals is a
-    /// loop and no recursion.
+    /// The command, settled, where nobody takes the job or the store closes. It is the caller's to pass on, so that a
+    /// row of refusals is a loop and no recursion.
     pub(super) fn latched(&self, job: Job) -> Result<(), Settled> {
+        if self.is_closing() {
+            return Err(Settled::without_entry(job.task, Outcome::NotExecuted(self.refusal())));
+        }
         self.observer.note(Moment::LatchesHeld { cid: job.task.context().cid });
         self.send_for_snapshot(job)
     }

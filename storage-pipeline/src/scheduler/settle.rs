@@ -2,6 +2,7 @@
 //! releases the latches. Also the early answers: deadline, close, fault.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::Ordering},
     time::Instant,
 };
@@ -13,8 +14,9 @@ use crate::{
     scheduler::{
         Scheduler,
         single_thread::SchedulerMsg,
-        task::{Reply, Settled, Task, Told},
+        task::{Abandoned, Reply, Settled, Task, Told, dispose},
     },
+    threads,
     worker_pool::WorkerTask,
 };
 
@@ -67,16 +69,15 @@ impl Scheduler {
     }
 
     /// What the releaser does: tells who was not told yet, then releases and starts the successors. Those are only sent
-    /// for their snapshots; the ones that nobody takes are finished in turn, in a loop.
+    /// for their snapshots; the ones that nobody takes, which are all in a store that closes, are finished in turn, in a
+    /// loop.
     pub(crate) fn finish(&self, mut batch: Vec<Settled>) {
         let mut ready = Vec::new();
         while !batch.is_empty() {
             batch.iter_mut().for_each(|settled| self.tell_settled(settled));
             for settled in batch.drain(..) {
                 let context = settled.task.context();
-                if !self.is_closing() {
-                    self.latches.release(context.cid, &context.hashes, &mut ready);
-                }
+                self.latches.release(context.cid, &context.hashes, &mut ready);
                 self.in_flight.leave(&settled.task);
                 self.observer.note(Moment::Released { cid: context.cid, applied_at: settled.applied_at });
             }
@@ -96,12 +97,12 @@ impl Scheduler {
         if task.is_unanswered() {
             self.observer.note(Moment::TellingCaller { cid });
         }
-        self.told(task, task.tell(reply), applied_at);
+        self.told(task, || task.tell(reply), applied_at);
     }
 
-    fn told(&self, task: &Task, told: Told, applied_at: Option<Instant>) {
+    fn told(&self, task: &Task, tell: impl FnOnce() -> Told, applied_at: Option<Instant>) {
         let cid = task.context().cid;
-        match told {
+        match threads::in_callback(tell) {
             Told::Before => return,
             Told::Now => {}
             Told::Panicked => {
@@ -116,7 +117,20 @@ impl Scheduler {
     /// Answers every caller whose deadline has passed. Settles nothing.
     pub(crate) fn tell_overdue(&self, now: Instant) {
         for task in self.in_flight.overdue(now) {
-            self.told(&task, task.tell_early(Error::DeadlineExceeded, Cause::DeadlineExceeded), None);
+            self.told(&task, || task.tell_early(Error::DeadlineExceeded, Cause::DeadlineExceeded), None);
+        }
+    }
+
+    /// Answers whoever still waits when the store ends. An observer that panics at one of them keeps nobody else
+    /// waiting.
+    fn tell_at_the_end(&self, tasks: Vec<Task>, indeterminate: &Cause) {
+        for task in tasks {
+            let tell = || task.tell_early(self.refusal(), indeterminate.clone());
+            let told = AssertUnwindSafe(|| self.told(&task, tell, None));
+            if let Err(payload) = catch_unwind(told) {
+                tracing::error!(cid = task.context().cid, "the observer panicked while the store ends");
+                dispose(payload);
+            }
         }
     }
 
@@ -124,11 +138,9 @@ impl Scheduler {
     /// or by [`discard`](Self::discard).
     pub(crate) fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
-        for task in self.in_flight.close() {
-            if task.context().phase.abandon() == super::task::Abandoned::NeverProposed {
-                self.told(&task, task.tell_early(self.refusal(), Cause::Closed), None);
-            }
-        }
+        let mut tasks = self.in_flight.close();
+        tasks.retain(|task| task.context().phase.abandon() == Abandoned::NeverProposed);
+        self.tell_at_the_end(tasks, &Cause::Closed);
     }
 
     /// Poisons the store: the first fault is kept, and every caller is answered at once. Nothing is released.
@@ -139,11 +151,7 @@ impl Scheduler {
         }
         tracing::error!(%fault, "the store stops after a fault");
         self.closing.store(true, Ordering::Relaxed);
-        for task in self.in_flight.close() {
-            let told =
-                task.tell_early(Error::Poisoned(Arc::clone(&fault)), Cause::Poisoned(Arc::clone(&fault)));
-            self.told(&task, told, None);
-        }
+        self.tell_at_the_end(self.in_flight.close(), &Cause::Poisoned(fault));
     }
 
     /// The first fault, once there was one.
@@ -158,9 +166,7 @@ impl Scheduler {
 
     /// The end, after every thread was joined: whoever is left is answered, latches are discarded, nobody is woken.
     pub(crate) fn discard(&self) {
-        for task in self.in_flight.discard() {
-            self.told(&task, task.tell_early(self.refusal(), Cause::Closed), None);
-        }
+        self.tell_at_the_end(self.in_flight.discard(), &Cause::Closed);
         drop(self.latches.discard());
     }
 }

@@ -134,8 +134,7 @@ impl Task {
         match self.slot.complete_catching(reply) {
             Ok(CallOutcome::Returned) => Told::Now,
             Ok(CallOutcome::Panicked(payload)) => {
-                // A payload is user data whose destructor may panic as well.
-                let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(payload)));
+                dispose(payload);
                 Told::Panicked
             }
             Err(_) => Told::Before,
@@ -156,6 +155,12 @@ impl fmt::Debug for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Task").field(&self.context).finish()
     }
+}
+
+/// Drops what a panic carried. That is user data, whose destructor may panic in turn; what that panic carries is leaked.
+pub(crate) fn dispose(payload: Box<dyn std::any::Any + Send>) {
+    let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(payload)));
+    dropped.unwrap_or_else(std::mem::forget);
 }
 
 /// How telling a caller went.

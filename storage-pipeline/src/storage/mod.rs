@@ -91,8 +91,8 @@ impl Storage {
 
     /// Runs a command and waits for its outcome, at most the default timeout.
     ///
-    /// On a thread of a pipeline, in a callback that is, this is refused with [`Error::WouldBlockPipeline`]: the
-    /// answer might need that very thread. Use [`submit`](Self::submit) there.
+    /// In a callback, on whatever thread it runs, and elsewhere on a thread of a pipeline this is refused with
+    /// [`Error::WouldBlockPipeline`]: the answer might need that very thread. Use [`submit`](Self::submit) there.
     pub fn execute<R: Request>(&self, request: R) -> Outcome<R::Output> {
         self.execute_within(request, self.0.scheduler.config.default_timeout)
     }
@@ -142,9 +142,19 @@ impl Storage {
         &self.0.oracle
     }
 
-    /// A timestamp greater than every one that was given out before, in this store's whole life.
+    /// A timestamp greater than every one that was given out before, in this store's whole life. Waits at most the
+    /// default timeout; in a callback it is refused where it would wait.
     pub fn timestamp(&self) -> Outcome<u64> {
-        self.0.oracle.timestamp(|at_least, window| self.execute(AllocateTimestamps { at_least, window }))
+        if threads::is_pipeline() {
+            // Whoever extends the window may be waiting for this very thread.
+            let at_hand = self.0.oracle.at_hand();
+            return at_hand.map_or(Outcome::NotExecuted(Error::WouldBlockPipeline), Outcome::Applied);
+        }
+        let until = Instant::now() + self.default_timeout();
+        self.0.oracle.timestamp(until, |at_least, window| {
+            let left = until.saturating_duration_since(Instant::now());
+            self.execute_within(AllocateTimestamps { at_least, window }, left)
+        })
     }
 
     /// Begins a transaction that reads the store as it is now.
@@ -183,7 +193,7 @@ impl Storage {
     /// Closes the store: takes nothing more, answers what was not proposed yet as *not executed*, lets what was
     /// proposed be applied and answered, and joins every thread. Other clones answer [`Error::Closed`] from then on.
     ///
-    /// On a thread of the pipeline the joining is left to a thread of its own and this returns at once.
+    /// In a callback the joining is left to a thread of its own and this returns at once.
     pub fn close(&self) {
         self.0.close();
     }

@@ -77,16 +77,11 @@ impl Threads {
     /// Ends the threads in the order in which work flows, so that each finds the next one alive: what raft has
     /// committed is still applied, what is applied is still told.
     fn end(&self, scheduler: &Scheduler) {
-        self.raftstore.0.close();
-        join(&self.raftstore.1);
-        self.apply.0.close();
-        join(&self.apply.1);
-        scheduler.workers.close();
-        join(&self.workers);
-        scheduler.own.close();
-        join(&self.scheduler);
-        self.maintenance.0.close();
-        join(&self.maintenance.1);
+        end(&self.raftstore.0, &self.raftstore.1);
+        end(&self.apply.0, &self.apply.1);
+        end(&scheduler.workers, &self.workers);
+        end(&scheduler.own, &self.scheduler);
+        end(&self.maintenance.0, &self.maintenance.1);
         scheduler.discard();
         if scheduler.fault().is_none()
             && let Err(error) = self.engine.sync()
@@ -95,6 +90,14 @@ impl Threads {
             tracing::warn!(%error, "the data could not be synced at the end");
         }
     }
+}
+
+/// Ends a group of threads, and drops what it left in its mailbox where a fault had ended it before. The books still
+/// know the callers.
+fn end<T>(mailbox: &Mailbox<T>, handles: &Handles) {
+    mailbox.close();
+    join(handles);
+    while mailbox.receive().is_some() {}
 }
 
 /// Joins a group. The lock is held meanwhile, so that a second closer waits for the first; no thread of the pipeline

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
     sync::mpsc,
     thread,
-    time::Duration,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use storage_pipeline::{
@@ -231,6 +231,19 @@ fn timestamps_rise_across_reopening() {
                 assert!(next > last);
                 last = next;
             }
+        }
+    });
+}
+
+#[test]
+fn timestamps_run_ahead_of_the_clock_by_one_window_however_often_a_store_is_reopened() {
+    in_every_mode(|mode, dir| {
+        for _ in 0..6 {
+            let storage = Storage::open(config(mode, dir)).unwrap();
+            let next = storage.timestamp().into_result().unwrap();
+            let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+            let ahead = Duration::from_millis(next >> 18).saturating_sub(clock);
+            assert!(ahead < Duration::from_millis(3500), "{ahead:?}: no lock expires for so long");
         }
     });
 }

@@ -5,6 +5,8 @@ mod tidy;
 mod basics;
 mod bad_input;
 mod completion;
+mod callbacks;
 mod faults;
 mod shutdown;
+mod stopping;
 mod durability;
