@@ -58,15 +58,15 @@ case $stage in
 lint)
     check cargo fmt --all --check
     check cargo fmt --manifest-path loom-tests/Cargo.toml --check
-    check cargo clippy --workspace --all-targets --quiet -- -D warnings
+    check cargo clippy --workspace --all-targets --all-features --quiet -- -D warnings
     check cargo clippy -p storage-pipeline --no-default-features --quiet -- -D warnings
-    check env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
+    check env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --all-features --no-deps --quiet
     ;;
 unit)
-    tests --workspace
+    tests --workspace --all-features
     ;;
 doc)
-    run cargo test --doc --workspace --quiet
+    run cargo test --doc --workspace --all-features
     ;;
 loom)
     # One process per model: a model that fails inside a destructor aborts its process.
