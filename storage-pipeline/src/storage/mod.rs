@@ -113,7 +113,8 @@ impl Storage {
     /// Runs a command and calls back with its outcome, within the default timeout.
     ///
     /// The callback should be short: it runs on a thread of the pipeline, before later commands of the same batch are
-    /// answered. A panic in it is caught and counted.
+    /// answered. A panic in it is caught and counted. One that submits again where the store refuses runs inside that
+    /// very call, so it should count its attempts.
     pub fn submit<R: Request>(&self, request: R, callback: impl FnOnce(Outcome<R::Output>) + Send + 'static) {
         self.submit_within(request, self.0.scheduler.config.default_timeout, callback);
     }
@@ -191,7 +192,8 @@ impl Storage {
     }
 
     /// Closes the store: takes nothing more, answers what was not proposed yet as *not executed*, lets what was
-    /// proposed be applied and answered, and joins every thread. Other clones answer [`Error::Closed`] from then on.
+    /// proposed be applied and answered, and joins every thread. Other clones answer [`Error::Closed`] from then on; the
+    /// directory can be opened again once they are dropped.
     ///
     /// In a callback the joining is left to a thread of its own and this returns at once.
     pub fn close(&self) {

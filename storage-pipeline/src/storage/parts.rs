@@ -12,6 +12,10 @@ use crate::{
     raftstore::log_storage::{LogEngine, RocksLog},
 };
 
+/// Bytes that must be free. RocksDB writes some tens of kilobytes about itself whenever it opens, and a build of it with
+/// assertions ends the process when it cannot.
+const ROOM_BYTES: usize = 512 << 10;
+
 /// The two stores under a pipeline: the data and the raft log.
 pub struct Parts {
     /// Where the parts are, for error messages.
@@ -29,11 +33,31 @@ impl Parts {
     /// What is wrong with the directory or one of the instances.
     pub fn on_disk(dir: &Path) -> Result<Self, OpenError> {
         let failed = |source: io::Error| OpenError::Io { path: dir.to_owned(), source };
-        fs::create_dir_all(dir).map_err(failed)?;
+        create_dir(dir).map_err(failed)?;
+        check_room(dir).map_err(failed)?;
         let engine = Arc::new(RocksEngine::open(&dir.join("data"))?);
         let log = Box::new(RocksLog::open(&dir.join("log"))?);
         // The names of the two directories must survive a power loss as their contents do.
         fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(failed)?;
         Ok(Self { dir: dir.to_owned(), engine, log })
     }
+}
+
+/// Makes a directory whose name survives a power loss, as do the names of those above it that are made with it.
+fn create_dir(dir: &Path) -> io::Result<()> {
+    let is_missing = |dir: &&Path| !dir.as_os_str().is_empty() && !dir.exists();
+    let missing = dir.ancestors().take_while(is_missing).count();
+    fs::create_dir_all(dir)?;
+    fs::canonicalize(dir)?
+        .ancestors()
+        .skip(1)
+        .take(missing)
+        .try_for_each(|above| fs::File::open(above)?.sync_all())
+}
+
+/// Refuses a disk that is full while that is still an ordinary error.
+fn check_room(dir: &Path) -> io::Result<()> {
+    let file = dir.join("room");
+    let written = fs::write(&file, vec![0; ROOM_BYTES]);
+    written.and(fs::remove_file(&file))
 }

@@ -210,6 +210,8 @@ fn data_without_its_log_and_a_log_without_its_data_are_refused() {
                 assert!(tested.storage.raw_put(&n.to_be_bytes(), b"v").is_applied());
             }
             wait_for("a truncation", || tested.observer.count("Truncating") > 0);
+            // It reaches the log with the next write.
+            assert!(tested.storage.raw_put(b"after", b"v").is_applied());
             tested.finish();
             std::fs::remove_dir_all(dir.join(lost)).unwrap();
             match Storage::open(config) {

@@ -10,3 +10,4 @@ mod faults;
 mod shutdown;
 mod stopping;
 mod durability;
+mod full_disk;
