@@ -17,7 +17,8 @@ use self::node::NodeRef;
 /// all the handles that complete it, exactly one wins. When the last handle goes and nobody has completed the slot, the
 /// closure is dropped; if it was made by [`must_call`](SharedSlot::must_call), it runs with the fallback's value.
 ///
-/// Each operation is wait-free: cloning, completing and asking are one atomic operation, dropping is at most three.
+/// Each operation is wait-free: cloning, completing and asking are one atomic operation, dropping is at most three on the
+/// count, and for the last handle two on a word that nobody else can reach.
 ///
 /// # Ordering
 ///

@@ -107,11 +107,11 @@ mod wait {
 
 #[cfg(feature = "future")]
 mod future {
-    use crate::support::{together, Count, ROUNDS};
-    use callback_slot::{reply, Dropped};
+    use crate::support::{together, Count, OnDrop, ROUNDS};
+    use callback_slot::{reply, Dropped, Reply};
     use std::future::Future;
     use std::pin::Pin;
-    use std::sync::Arc;
+    use std::sync::{Arc, Mutex};
     use std::task::{Context, Poll, Wake, Waker};
 
     struct Woken(Count);
@@ -147,6 +147,109 @@ mod future {
         drop(reply);
         callback.call(7);
         assert_eq!(woken.get(), 0);
+    }
+
+    /// What a waker does that has no manners.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Fault {
+        Waking,
+        Dropping,
+    }
+
+    struct Bad(Fault, Count);
+
+    impl Wake for Bad {
+        fn wake(self: Arc<Self>) {
+            if self.0 == Fault::Waking {
+                std::panic::resume_unwind(Box::new("waking"));
+            }
+        }
+    }
+
+    impl Drop for Bad {
+        fn drop(&mut self) {
+            self.1.add();
+            if self.0 == Fault::Dropping {
+                std::panic::resume_unwind(Box::new("dropping"));
+            }
+        }
+    }
+
+    fn fails(action: impl FnOnce()) -> bool {
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(action)).is_err()
+    }
+
+    /// Leaves a bad waker, and nothing else of it, in the reply.
+    fn poll_badly(reply: &mut Reply<OnDrop>, fault: Fault, drops: &Count) {
+        let waker = Waker::from(Arc::new(Bad(fault, drops.clone())));
+        assert!(Pin::new(reply).poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+
+    #[test]
+    fn a_waker_that_panics_costs_no_answer() {
+        for fault in [Fault::Waking, Fault::Dropping] {
+            let (wakers, values, woken) = (Count::new(), Count::new(), Count::new());
+            let (callback, mut reply) = reply();
+            poll_badly(&mut reply, fault, &wakers);
+            assert!(fails(|| callback.call(values.on_drop())), "its panic is the caller's");
+            assert_eq!((wakers.get(), values.get()), (1, 0));
+            assert!(matches!(poll(&mut reply, &woken), Poll::Ready(Ok(value)) if value.touch() == 7));
+            assert_eq!(values.get(), 1);
+        }
+    }
+
+    #[test]
+    fn a_replaced_waker_that_panics_leaves_its_successor() {
+        let (wakers, values, woken) = (Count::new(), Count::new(), Count::new());
+        let (callback, mut reply) = reply();
+        poll_badly(&mut reply, Fault::Dropping, &wakers);
+        assert!(fails(|| assert!(poll(&mut reply, &woken).is_pending())));
+        callback.call(values.on_drop());
+        assert_eq!((wakers.get(), woken.get()), (1, 1));
+        assert!(matches!(poll(&mut reply, &woken), Poll::Ready(Ok(_))));
+        assert_eq!(values.get(), 1);
+    }
+
+    #[test]
+    fn a_waker_that_panics_when_the_reply_goes() {
+        let (wakers, values) = (Count::new(), Count::new());
+        let (callback, mut reply) = reply();
+        poll_badly(&mut reply, Fault::Dropping, &wakers);
+        assert!(fails(|| drop(reply)));
+        callback.call(values.on_drop());
+        assert_eq!((wakers.get(), values.get()), (1, 1));
+    }
+
+    /// An executor that does not queue: its waker has the reply, and polls or drops it at once.
+    struct AtOnce {
+        reply: Mutex<Option<Reply<OnDrop>>>,
+        polls: bool,
+    }
+
+    impl Wake for AtOnce {
+        fn wake(self: Arc<Self>) {
+            let mut reply = self.reply.lock().unwrap().take().unwrap();
+            if self.polls {
+                let waker = Waker::from(Arc::clone(&self));
+                let mut context = Context::from_waker(&waker);
+                assert!(matches!(Pin::new(&mut reply).poll(&mut context), Poll::Ready(Ok(_))));
+            }
+        }
+    }
+
+    #[test]
+    fn a_waker_polls_or_drops_its_reply_at_once() {
+        for polls in [true, false] {
+            let drops = Count::new();
+            let (callback, mut reply) = reply();
+            let executor = Arc::new(AtOnce { reply: Mutex::new(None), polls });
+            let waker = Waker::from(Arc::clone(&executor));
+            assert!(Pin::new(&mut reply).poll(&mut Context::from_waker(&waker)).is_pending());
+            *executor.reply.lock().unwrap() = Some(reply);
+            drop((executor, waker));
+            callback.call(drops.on_drop());
+            assert_eq!(drops.get(), 1);
+        }
     }
 
     #[test]
