@@ -45,7 +45,7 @@ fn refused_commands_wake_those_who_wait_behind_them() {
         tested.observer.wait_held("Processing");
         let waiting: Vec<_> = (0..50).map(|_| Answer::new()).collect();
         waiting.iter().for_each(|answer| tested.storage.submit(put("k"), answer.callback()));
-        // The first and every second one of the waiting are refused by raft.
+        // Raft refuses the first and the next 24; the others must still get their turn.
         tested.observer.fail(FailPoint::RaftDropsProposal, 25);
         tested.observer.let_go("Processing");
         assert!(first.wait().is_not_executed());
