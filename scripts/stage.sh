@@ -81,6 +81,7 @@ miri)
 long)
     run callback-slot/no_std.sh
     run callback-slot/mutations.sh
+    run callback-slot/tsan.sh
     run loom-tests/pipeline-mutations.sh
     run callback-slot/miri.sh --targets 256
     ;;

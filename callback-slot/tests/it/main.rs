@@ -9,6 +9,7 @@ mod drops;
 mod sweep;
 mod matrix;
 mod race;
+mod stress;
 mod reentry;
 mod panics;
 mod in_place;
