@@ -25,7 +25,7 @@ pub enum Moment {
         /// Under the lease, otherwise through ReadIndex.
         under_lease: bool,
     },
-    /// A worker is about to run a command's check.
+    /// A worker is about to run a command's check. A command that reads nothing has none, nor a snapshot.
     Processing {
         /// Number of the command.
         cid: u64,

@@ -1,18 +1,13 @@
 //! The worker pool: runs a command's check on its snapshot and sends what it wants to change to the raftstore. In two
 //! modes it also ends commands. A worker ends when the mailbox is closed and empty.
 
-use std::time::Instant;
-
 use crate::{
-    command::Processed,
-    engine::{Snapshot, modify},
-    error::{Error, Outcome},
-    mailbox::Refused,
+    engine::Snapshot,
+    error::Outcome,
     observe::Moment,
-    raftstore::{msg::Proposal, router::Router},
     scheduler::{
         Scheduler,
-        task::{Job, Settled, Task},
+        task::{Job, Settled},
     },
 };
 
@@ -49,42 +44,28 @@ impl std::fmt::Debug for WorkerTask {
 }
 
 /// Runs one worker.
-pub(crate) fn run(scheduler: &Scheduler, router: &Router) {
+pub(crate) fn run(scheduler: &Scheduler) {
     while let Some(task) = scheduler.workers.receive() {
         match task {
-            WorkerTask::Process { job, snapshot, term } => process(job, &*snapshot, term, scheduler, router),
+            WorkerTask::Process { job, snapshot, term } => {
+                if let Err(settled) = process(job, &*snapshot, term, scheduler) {
+                    scheduler.settle_on_worker(settled);
+                }
+            }
             WorkerTask::Finish(batch) => scheduler.finish(batch),
         }
     }
 }
 
-fn process(job: Job, snapshot: &dyn Snapshot, term: u64, scheduler: &Scheduler, router: &Router) {
+fn process(job: Job, snapshot: &dyn Snapshot, term: u64, scheduler: &Scheduler) -> Result<(), Settled> {
     let Job { task, command } = job;
-    let settle = |task, reply| scheduler.settle_on_worker(Settled::without_entry(task, reply));
-    if let Some(error) = too_late(&task, scheduler) {
-        return settle(task, Outcome::NotExecuted(error));
+    let refused = |task, error| Err(Settled::without_entry(task, Outcome::NotExecuted(error)));
+    if let Err(error) = scheduler.still_wanted(&task) {
+        return refused(task, error);
     }
     scheduler.observer.note(Moment::Processing { cid: task.context().cid });
-    let Processed { modifies, response } = match command.process(snapshot) {
-        Ok(processed) => processed,
-        Err(error) => return settle(task, Outcome::NotExecuted(error)),
-    };
-    if modifies.is_empty() {
-        return settle(task, Outcome::Applied(response));
+    match command.process(snapshot) {
+        Ok(processed) => scheduler.propose(task, Some(term), processed),
+        Err(error) => refused(task, error),
     }
-    let proposal = Proposal { task, term, data: modify::encode(&modifies), response };
-    match router.propose(proposal) {
-        Ok(()) => {}
-        Err(Refused::Full(proposal)) => settle(proposal.task, Outcome::NotExecuted(Error::SchedTooBusy)),
-        Err(Refused::Closed(proposal)) => settle(proposal.task, Outcome::NotExecuted(scheduler.refusal())),
-    }
-}
-
-/// Why running the command is pointless, if it is. Its caller may have the answer already.
-fn too_late(task: &Task, scheduler: &Scheduler) -> Option<Error> {
-    if task.context().phase.is_abandoned() && scheduler.is_closing() {
-        return Some(scheduler.refusal());
-    }
-    let is_late = task.context().phase.is_abandoned() || task.context().deadline <= Instant::now();
-    is_late.then_some(Error::DeadlineExceeded)
 }

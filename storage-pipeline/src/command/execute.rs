@@ -24,6 +24,10 @@ pub(super) trait Execute: Sized {
 
     fn size_bytes(&self) -> usize;
 
+    fn process_blind(self) -> Result<Processed, Self> {
+        Err(self)
+    }
+
     fn process(self, snapshot: &dyn Snapshot) -> Result<Processed, Error>;
 }
 

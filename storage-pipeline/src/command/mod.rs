@@ -132,6 +132,21 @@ macro_rules! commands {
                 match self { $(Self::$command(command) => command.size_bytes(),)* }
             }
 
+            /// What the command changes and answers whatever the store holds; it needs no snapshot then.
+            ///
+            /// ```
+            /// use storage_pipeline::command::{Command, RawGet, RawPut};
+            /// let put = Command::from(RawPut { key: b"k".to_vec(), value: b"v".to_vec() });
+            /// assert_eq!(put.process_blind().unwrap().modifies.len(), 1);
+            /// assert!(Command::from(RawGet { key: b"k".to_vec() }).process_blind().is_err());
+            /// ```
+            ///
+            /// # Errors
+            /// The command itself, where that depends on what the store holds.
+            pub fn process_blind(self) -> Result<Processed, Self> {
+                match self { $(Self::$command(command) => command.process_blind().map_err(Self::from),)* }
+            }
+
             /// Decides on a snapshot what the command changes and answers. The snapshot must have been taken while
             /// the command's latches were held.
             ///

@@ -43,9 +43,12 @@ impl Execute for RawPut {
         size_of([self.key.as_slice(), &self.value])
     }
 
+    fn process_blind(self) -> Result<Processed, Self> {
+        Ok(done(Modify::Put(Cf::Raw, self.key, self.value)))
+    }
+
     fn process(self, _: &dyn Snapshot) -> Result<Processed, Error> {
-        let modifies = vec![Modify::Put(Cf::Raw, self.key, self.value)];
-        Ok(Processed { modifies, response: Response::Done })
+        Ok(done(Modify::Put(Cf::Raw, self.key, self.value)))
     }
 }
 
@@ -77,9 +80,18 @@ impl Execute for RawDelete {
         size_of([self.key.as_slice()])
     }
 
-    fn process(self, _: &dyn Snapshot) -> Result<Processed, Error> {
-        Ok(Processed { modifies: vec![Modify::Delete(Cf::Raw, self.key)], response: Response::Done })
+    fn process_blind(self) -> Result<Processed, Self> {
+        Ok(done(Modify::Delete(Cf::Raw, self.key)))
     }
+
+    fn process(self, _: &dyn Snapshot) -> Result<Processed, Error> {
+        Ok(done(Modify::Delete(Cf::Raw, self.key)))
+    }
+}
+
+/// What a write that reads nothing comes to.
+fn done(modify: Modify) -> Processed {
+    Processed { modifies: vec![modify], response: Response::Done }
 }
 
 /// Sets the value of a raw key, if its value before is the expected one.

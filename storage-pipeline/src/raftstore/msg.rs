@@ -9,8 +9,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Proposal {
     pub(crate) task: Task,
-    /// The term whose leader took the snapshot that the change is derived from.
-    pub(crate) term: u64,
+    /// The term whose leader took the snapshot that the change is derived from, where it is derived from one.
+    pub(crate) term: Option<u64>,
     /// The encoded changes.
     pub(crate) data: Vec<u8>,
     /// What the caller is told once they are applied.

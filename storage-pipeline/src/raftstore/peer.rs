@@ -80,9 +80,11 @@ impl Peer {
         let mut refuse = |task, error| {
             effects.settled.push(Settled::without_entry(task, Outcome::NotExecuted(error)));
         };
-        if self.leads != Some(term) || self.node.raft.term != term {
-            return refuse(task, self.not_leader());
-        }
+        // What was decided on a snapshot may only be proposed by the leader that took it. What needed none is as right
+        // in whatever term this replica leads.
+        let led =
+            self.leads.filter(|led| self.node.raft.term == *led && term.is_none_or(|term| term == *led));
+        let Some(term) = led else { return refuse(task, self.not_leader()) };
         self.observer.note(Moment::Proposing { cid });
         if !task.context().phase.propose() {
             // Somebody promised the caller that it never runs. What it is told here arrives too late to be heard.

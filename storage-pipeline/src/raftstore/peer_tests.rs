@@ -29,7 +29,7 @@ fn task(hashes: &[u64]) -> (Task, Heard) {
 
 fn proposal(term: u64) -> (Proposal, Heard) {
     let (task, heard) = task(&[1]);
-    (Proposal { task, term, data: vec![1], response: Response::Done }, heard)
+    (Proposal { task, term: Some(term), data: vec![1], response: Response::Done }, heard)
 }
 
 fn read() -> (Job, Heard) {
@@ -132,6 +132,22 @@ fn a_snapshot_of_another_term_is_never_proposed_on() {
     peer.propose(proposal(7).0, &mut effects);
     assert_eq!(replies(effects), [NOT_LEADER]);
     assert_eq!(peer.node.raft.raft_log.last_index(), 1);
+}
+
+#[test]
+fn what_was_decided_without_a_snapshot_is_proposed_in_whichever_term_this_replica_leads() {
+    let blind = || Proposal { term: None, ..proposal(7).0 };
+    let mut peer = leader();
+    let mut effects = Effects::default();
+    peer.propose(blind(), &mut effects);
+    assert_eq!(replies(effects), []);
+    assert_eq!(peer.node.raft.raft_log.last_index(), 2);
+
+    depose(&mut peer);
+    let mut effects = Effects::default();
+    peer.propose(blind(), &mut effects);
+    assert_eq!(replies(effects), [Outcome::NotExecuted(Error::NotLeader { leader: Some(3) })]);
+    assert_eq!(peer.node.raft.raft_log.last_index(), 2);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The way in: a command is checked, admitted, latched, and sent for its snapshot.
+//! The way in: a command is checked, admitted, latched, and sent for its snapshot, where it needs one.
 
 use std::{
     sync::{
@@ -131,7 +131,7 @@ impl Scheduler {
         }
     }
 
-    /// Goes on with a job that holds its latches. Its snapshot is taken after that, so it sees its predecessors.
+    /// Goes on with a job that holds its latches. A snapshot is taken after that, so it sees its predecessors.
     ///
     /// # Errors
     /// The command, settled, where nobody takes the job or the store closes. It is the caller's to pass on, so that a
@@ -141,10 +141,10 @@ impl Scheduler {
             return Err(Settled::without_entry(job.task, Outcome::NotExecuted(self.refusal())));
         }
         self.observer.note(Moment::LatchesHeld { cid: job.task.context().cid });
-        self.send_for_snapshot(job)
+        self.propose_or_look(job)
     }
 
-    fn send_for_snapshot(&self, job: Job) -> Result<(), Settled> {
+    pub(super) fn send_for_snapshot(&self, job: Job) -> Result<(), Settled> {
         self.reader.snapshot(job).map_err(|(job, error)| {
             let error = if error == Error::Closed { self.refusal() } else { error };
             Settled::without_entry(job.task, Outcome::NotExecuted(error))

@@ -7,6 +7,8 @@ pub mod in_flight;
 #[cfg(feature = "store")]
 pub(crate) mod admit;
 #[cfg(feature = "store")]
+mod propose;
+#[cfg(feature = "store")]
 pub(crate) mod settle;
 #[cfg(feature = "store")]
 pub(crate) mod single_thread;

@@ -152,8 +152,8 @@ impl Wires {
             start(&threads.scheduler, "scheduler", Box::new(move || single_thread::run(&own)))?;
         }
         for number in 0..config.worker_threads {
-            let (own, router) = (Arc::clone(&scheduler), router.clone());
-            let body = Box::new(move || worker_pool::run(&own, &router));
+            let own = Arc::clone(&scheduler);
+            let body = Box::new(move || worker_pool::run(&own));
             start(&threads.workers, &format!("worker-{number}"), body)?;
         }
         let applier = Applier {

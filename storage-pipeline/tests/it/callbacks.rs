@@ -9,7 +9,7 @@ use std::{
 
 use storage_pipeline::{Error, Outcome, command::RawPut, observe::FailPoint};
 
-use crate::support::{Answer, Tested, config, in_every_mode, wait_for};
+use crate::support::{Answer, Tested, checked, config, in_every_mode, wait_for};
 
 const SOON: Duration = Duration::from_secs(5);
 
@@ -76,7 +76,7 @@ fn a_blocking_call_is_refused_in_every_callback_on_whatever_thread_it_runs() {
             let (sender, receiver) = mpsc::channel();
             let storage = tested.storage.clone();
             let started = Instant::now();
-            tested.storage.submit(put(key), move |_| {
+            tested.storage.submit(checked(key), move |_| {
                 let _ = sender.send(storage.raw_put(b"k", b"w"));
             });
             assert_eq!(receiver.recv().unwrap(), Outcome::NotExecuted(Error::WouldBlockPipeline));
@@ -94,7 +94,8 @@ fn an_observer_that_panics_on_the_callers_thread_poisons_the_store_like_any_othe
             let tested = Tested::open(config(mode, &dir.join(at)));
             tested.observer.panic_at(at);
             let answer = Answer::new();
-            let submitted = panic::AssertUnwindSafe(|| tested.storage.submit(put("k"), answer.callback()));
+            let submitted =
+                panic::AssertUnwindSafe(|| tested.storage.submit(checked("k"), answer.callback()));
             let _ = panic::catch_unwind(submitted);
             let started = Instant::now();
             assert!(matches!(answer.wait(), Outcome::NotExecuted(Error::Poisoned(_))), "{at}");

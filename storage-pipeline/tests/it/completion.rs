@@ -8,11 +8,11 @@ use std::{
 
 use storage_pipeline::{
     CompletionMode, Error, Outcome, ReadPolicy,
-    command::{RawGet, RawPut},
+    command::{RawCompareAndSwap, RawGet, RawPut},
     observe::Moment,
 };
 
-use crate::support::{Answer, Tested, config, in_every_mode, kind, wait_for};
+use crate::support::{Answer, Tested, checked, config, in_every_mode, kind, wait_for};
 
 fn put(key: &str, value: &str) -> RawPut {
     RawPut { key: key.into(), value: value.into() }
@@ -35,7 +35,7 @@ fn each_step_runs_on_the_thread_that_the_mode_names() {
         // All on one key, so that every command but the first is woken by its predecessor.
         let answers: Vec<_> = (0..40).map(|_| Answer::new()).collect();
         for answer in &answers {
-            tested.storage.submit(put("k", "v"), answer.callback());
+            tested.storage.submit(checked("k"), answer.callback());
         }
         answers.iter().for_each(|answer| assert!(answer.wait().is_applied()));
         wait_for("the last release", || tested.storage.in_flight().is_quiescent());
@@ -56,6 +56,31 @@ fn each_step_runs_on_the_thread_that_the_mode_names() {
         assert!(starters.contains(releaser), "{starters:?}");
         assert!(!starters.contains("raftstore"));
         assert_eq!(starters.contains("apply"), mode == CompletionMode::ApplyAll, "{starters:?}");
+        tested.finish();
+    });
+}
+
+#[test]
+fn a_write_that_reads_nothing_takes_no_snapshot_and_no_worker_and_keeps_its_turn() {
+    in_every_mode(|mode, dir| {
+        let tested = Tested::open(config(mode, dir));
+        let puts: Vec<_> = (0..20).map(|_| Answer::new()).collect();
+        puts.iter().for_each(|answer| tested.storage.submit(put("k", "v"), answer.callback()));
+        puts.iter().for_each(|answer| assert!(answer.wait().is_applied()));
+        for skipped in ["SnapshotTaken", "Processing"] {
+            assert_eq!(tested.observer.count(skipped), 0, "{skipped}");
+        }
+        // Between two that look, all on one key: each sees what the one before it wrote.
+        let swaps: Vec<_> = (0..20).map(|_| Answer::new()).collect();
+        for (n, answer) in swaps.iter().enumerate() {
+            tested.storage.submit(put("k", &n.to_string()), Answer::new().callback());
+            let previous = Some(n.to_string().into_bytes());
+            let swap = RawCompareAndSwap { key: b"k".to_vec(), previous, value: b"swapped".to_vec() };
+            tested.storage.submit(swap, answer.callback());
+        }
+        for answer in &swaps {
+            assert!(matches!(answer.wait(), Outcome::Applied(result) if result.succeeded));
+        }
         tested.finish();
     });
 }
@@ -168,7 +193,7 @@ fn a_panic_in_the_first_middle_or_last_callback_of_a_batch_harms_nobody_else() {
                     assert_ne!(n, bad, "this callback panics on purpose");
                 });
             }
-            wait_for("the proposals", || tested.observer.count("Processing") == 11);
+            wait_for("the proposals", || tested.observer.count("LatchesHeld") == 11);
             tested.observer.let_go("LogWriting");
             answers.iter().for_each(|answer| assert!(answer.wait().is_applied()));
             wait_for("the count", || tested.storage.callback_panics() == 1);

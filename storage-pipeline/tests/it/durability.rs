@@ -15,7 +15,7 @@ use storage_pipeline::{
     observe::{FailPoint, Moment},
 };
 
-use crate::support::{Answer, Tested, config, in_every_mode, wait_for};
+use crate::support::{Answer, Tested, checked, config, in_every_mode, wait_for};
 
 fn put(key: &str, value: &str) -> RawPut {
     RawPut { key: key.into(), value: value.into() }
@@ -149,7 +149,7 @@ fn a_panic_on_any_internal_thread_poisons_the_store_and_answers_everybody() {
             wait_for("quiescence", || tested.storage.in_flight().is_quiescent());
             tested.observer.panic_at(at);
             let answers: Vec<_> = (0..4).map(|_| Answer::new()).collect();
-            answers.iter().for_each(|answer| tested.storage.submit(put("k", "v"), answer.callback()));
+            answers.iter().for_each(|answer| tested.storage.submit(checked("k"), answer.callback()));
             answers.iter().for_each(|answer| {
                 let _ = answer.wait();
             });

@@ -8,7 +8,7 @@ use storage_pipeline::{
     observe::FailPoint,
 };
 
-use crate::support::{Answer, Tested, config, in_every_mode, wait_for};
+use crate::support::{Answer, Tested, checked, config, held, in_every_mode, wait_for};
 
 fn put(key: &str) -> RawPut {
     RawPut { key: key.into(), value: b"v".to_vec() }
@@ -26,11 +26,19 @@ fn every_refusal_on_the_way_answers_once_with_its_own_error_and_frees_the_key() 
         for (point, error) in refusals.clone() {
             tested.observer.fail(point, 1);
             let refused = Answer::new();
+            tested.storage.submit(checked("k"), refused.callback());
+            assert_eq!(refused.wait(), Outcome::NotExecuted(error.clone()), "{point:?}");
+            assert!(tested.storage.execute(checked("k")).is_applied(), "{point:?} left the key latched");
+            if point == FailPoint::SnapshotRefused {
+                continue;
+            }
+            tested.observer.fail(point, 1);
+            let refused = Answer::new();
             tested.storage.submit(put("k"), refused.callback());
             assert_eq!(refused.wait(), Outcome::NotExecuted(error), "{point:?}");
             assert!(tested.storage.raw_put(b"k", b"v").is_applied(), "{point:?} left the key latched");
         }
-        assert_eq!(tested.observer.failures.load(std::sync::atomic::Ordering::Relaxed), refusals.len());
+        assert_eq!(tested.observer.failures.load(std::sync::atomic::Ordering::Relaxed), 5);
         tested.finish();
     });
 }
@@ -39,12 +47,7 @@ fn every_refusal_on_the_way_answers_once_with_its_own_error_and_frees_the_key() 
 fn refused_commands_wake_those_who_wait_behind_them() {
     in_every_mode(|mode, dir| {
         let tested = Tested::open(config(mode, dir));
-        tested.observer.hold("Processing");
-        let first = Answer::new();
-        tested.storage.submit(put("k"), first.callback());
-        tested.observer.wait_held("Processing");
-        let waiting: Vec<_> = (0..50).map(|_| Answer::new()).collect();
-        waiting.iter().for_each(|answer| tested.storage.submit(put("k"), answer.callback()));
+        let (first, waiting) = held(&tested, "Processing", 50, checked);
         // Raft refuses the first and the next 24; the others must still get their turn.
         tested.observer.fail(FailPoint::RaftDropsProposal, 25);
         tested.observer.let_go("Processing");
@@ -58,18 +61,19 @@ fn refused_commands_wake_those_who_wait_behind_them() {
 #[test]
 fn a_long_row_of_refused_waiters_is_a_loop_and_no_recursion() {
     in_every_mode(|mode, dir| {
+        let row = 10_000;
         let tested = Tested::open(config(mode, dir));
-        tested.observer.hold("Applying");
-        let first = Answer::new();
-        tested.storage.submit(put("k"), first.callback());
-        tested.observer.wait_held("Applying");
-        let waiting: Vec<_> = (0..10_000).map(|_| Answer::new()).collect();
-        waiting.iter().for_each(|answer| tested.storage.submit(put("k"), answer.callback()));
-        tested.observer.fail(FailPoint::SnapshotRefused, waiting.len());
-        tested.observer.let_go("Applying");
-        assert!(first.wait().is_applied());
-        for answer in &waiting {
-            assert_eq!(answer.wait(), Outcome::NotExecuted(Error::SchedTooBusy));
+        for (point, looks) in [(FailPoint::SnapshotRefused, true), (FailPoint::ProposalRefused, false)] {
+            let (first, waiting) = match looks {
+                true => held(&tested, "Applying", row, checked),
+                false => held(&tested, "Applying", row, put),
+            };
+            tested.observer.fail(point, row);
+            tested.observer.let_go("Applying");
+            assert!(first.wait().is_applied());
+            for answer in &waiting {
+                assert_eq!(answer.wait(), Outcome::NotExecuted(Error::SchedTooBusy));
+            }
         }
         tested.finish();
     });
@@ -85,10 +89,9 @@ fn a_read_that_raft_drops_is_answered_and_the_next_one_works() {
         let get = || RawGet { key: b"k".to_vec() };
         assert_eq!(tested.storage.execute(get()), Outcome::NotExecuted(Error::NotLeader { leader: None }));
         // The snapshot of a write goes the same way.
-        assert_eq!(
-            tested.storage.raw_put(b"k", b"v"),
-            Outcome::NotExecuted(Error::NotLeader { leader: None })
-        );
+        let refused = tested.storage.execute(checked("k"));
+        assert_eq!(refused, Outcome::NotExecuted(Error::NotLeader { leader: None }));
+        assert!(tested.storage.execute(checked("k")).is_applied());
         assert!(tested.storage.raw_put(b"k", b"v").is_applied());
         assert_eq!(tested.storage.execute(get()), Outcome::Applied(Some(b"v".to_vec())));
         tested.finish();
@@ -150,13 +153,12 @@ fn a_deadline_that_passes_before_the_proposal_is_a_promise() {
             let tested = Tested::open(config(mode, &dir.join(at)));
             tested.observer.hold(at);
             let late = Answer::new();
-            tested.storage.submit_within(put("k"), Duration::from_millis(40), late.callback());
+            tested.storage.submit_within(checked("k"), Duration::from_millis(40), late.callback());
             tested.observer.wait_held(at);
             assert_eq!(late.wait(), Outcome::NotExecuted(Error::DeadlineExceeded));
             tested.observer.let_go(at);
             wait_for("quiescence", || tested.storage.in_flight().is_quiescent());
             assert_eq!(tested.observer.count("Proposed"), 0, "it was promised that it never runs");
-            assert_eq!(tested.storage.raw_get(b"k"), Outcome::Applied(None));
             tested.finish();
         }
     });
@@ -166,10 +168,7 @@ fn a_deadline_that_passes_before_the_proposal_is_a_promise() {
 fn waiters_that_expire_in_the_queue_leave_no_latch_behind() {
     in_every_mode(|mode, dir| {
         let tested = Tested::open(config(mode, dir));
-        tested.observer.hold("Applying");
-        let first = Answer::new();
-        tested.storage.submit(put("k"), first.callback());
-        tested.observer.wait_held("Applying");
+        let (first, _) = held(&tested, "Applying", 0, put);
         let expiring: Vec<_> = (0..10).map(|_| Answer::new()).collect();
         for answer in &expiring {
             tested.storage.submit_within(put("k"), Duration::from_millis(30), answer.callback());

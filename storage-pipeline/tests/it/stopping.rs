@@ -9,7 +9,7 @@ use storage_pipeline::{
     storage::Parts,
 };
 
-use crate::support::{Answer, Tested, config, in_every_mode, wait_for};
+use crate::support::{Answer, Tested, checked, config, in_every_mode, wait_for};
 
 fn put(key: &str) -> RawPut {
     RawPut { key: key.into(), value: b"v".to_vec() }
@@ -18,7 +18,11 @@ fn put(key: &str) -> RawPut {
 fn submit_many(storage: &Storage, count: usize) -> Vec<Answer<()>> {
     let answers: Vec<_> = (0..count).map(|_| Answer::new()).collect();
     for (n, answer) in answers.iter().enumerate() {
-        storage.submit(put(&format!("k{n}")), answer.callback());
+        let key = format!("k{n}");
+        match n % 2 {
+            0 => storage.submit(checked(&key), answer.callback()),
+            _ => storage.submit(put(&key), answer.callback()),
+        }
     }
     answers
 }

@@ -5,7 +5,7 @@ use std::{
     path::Path,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, Once,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     thread,
     time::{Duration, Instant},
@@ -13,9 +13,37 @@ use std::{
 
 use storage_pipeline::{
     CompletionMode, Config, Outcome, Storage,
+    command::{Request, Rollback},
     observe::{FailPoint, Moment, Observe},
     storage::Parts,
 };
+
+/// A write that looks before it writes, unlike a put: it takes a snapshot and passes through a worker. Each changes
+/// something, however many there are of one key.
+pub(crate) fn checked(key: &str) -> Rollback {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    Rollback { keys: vec![key.into()], start_ts: NEXT.fetch_add(1, Ordering::Relaxed) }
+}
+
+/// Submits a write on one key and waits until a thread is held with it at this kind of moment; sends `behind` more
+/// after it. Let the thread go with [`Recorder::let_go`].
+pub(crate) fn held<W>(
+    tested: &Tested,
+    at: &'static str,
+    behind: usize,
+    write: impl Fn(&str) -> W,
+) -> (Answer<()>, Vec<Answer<()>>)
+where
+    W: Request<Output = ()>,
+{
+    tested.observer.hold(at);
+    let first = Answer::new();
+    tested.storage.submit(write("k"), first.callback());
+    tested.observer.wait_held(at);
+    let waiting: Vec<_> = (0..behind).map(|_| Answer::new()).collect();
+    waiting.iter().for_each(|answer| tested.storage.submit(write("k"), answer.callback()));
+    (first, waiting)
+}
 
 /// Runs a test once per completion mode, each with a directory of its own.
 pub(crate) fn in_every_mode(test: impl Fn(CompletionMode, &Path)) {

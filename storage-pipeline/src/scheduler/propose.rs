@@ -1,0 +1,65 @@
+//! From a decided command to the raftstore: by a worker that decided it on a snapshot, or straight from its latches where
+//! it reads nothing. Hands on proposals; what nobody takes comes back settled.
+
+use std::time::Instant;
+
+use crate::{
+    command::Processed,
+    engine::modify,
+    error::{Error, Outcome},
+    mailbox::Refused,
+    raftstore::msg::Proposal,
+    scheduler::{
+        Scheduler,
+        task::{Job, Settled, Task},
+    },
+};
+
+impl Scheduler {
+    /// Goes on with a job that holds its latches. One that reads nothing is proposed at once: a snapshot and a worker
+    /// would cost it a wake-up each and tell it nothing.
+    ///
+    /// # Errors
+    /// The command, settled, where nobody waits for it any more or nobody takes it.
+    pub(super) fn propose_or_look(&self, job: Job) -> Result<(), Settled> {
+        let Job { task, command } = job;
+        if let Err(error) = self.still_wanted(&task) {
+            return Err(Settled::without_entry(task, Outcome::NotExecuted(error)));
+        }
+        match command.process_blind() {
+            Ok(processed) => self.propose(task, None, processed),
+            Err(command) => self.send_for_snapshot(Job { task, command }),
+        }
+    }
+
+    /// Sends what a command came to. `term` is that of the snapshot it was decided on, if it was decided on one.
+    ///
+    /// # Errors
+    /// The command, settled: there was nothing to change, or the raftstore refuses it.
+    pub(crate) fn propose(&self, task: Task, term: Option<u64>, processed: Processed) -> Result<(), Settled> {
+        let refused = |task, error| Err(Settled::without_entry(task, Outcome::NotExecuted(error)));
+        let Processed { modifies, response } = processed;
+        if modifies.is_empty() {
+            return Err(Settled::without_entry(task, Outcome::Applied(response)));
+        }
+        let proposal = Proposal { task, term, data: modify::encode(&modifies), response };
+        match self.reader.router.propose(proposal) {
+            Ok(()) => Ok(()),
+            Err(Refused::Full(proposal)) => refused(proposal.task, Error::SchedTooBusy),
+            Err(Refused::Closed(proposal)) => refused(proposal.task, self.refusal()),
+        }
+    }
+
+    /// Whether going on with a command has a point.
+    ///
+    /// # Errors
+    /// Why it has none. Its caller may have the answer already.
+    pub(crate) fn still_wanted(&self, task: &Task) -> Result<(), Error> {
+        let is_abandoned = task.context().phase.is_abandoned();
+        if is_abandoned && self.is_closing() {
+            return Err(self.refusal());
+        }
+        let is_late = is_abandoned || task.context().deadline <= Instant::now();
+        if is_late { Err(Error::DeadlineExceeded) } else { Ok(()) }
+    }
+}
