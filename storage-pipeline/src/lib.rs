@@ -11,6 +11,8 @@ pub mod error;
 pub mod observe;
 pub mod mailbox;
 #[cfg(feature = "store")]
+pub(crate) mod patience;
+#[cfg(feature = "store")]
 pub mod storage;
 #[cfg(feature = "store")]
 pub mod client;

@@ -35,6 +35,9 @@ struct Args {
     /// Bytes of a value.
     #[arg(long, default_value_t = 150)]
     value: usize,
+    /// Microseconds that threads stay awake for a lone writer, at most; the pipeline's default where it is not given.
+    #[arg(long)]
+    stay_awake_us: Option<u64>,
     /// Where the data goes: a new directory is made in it and removed at the end.
     #[arg(long)]
     dir: Option<PathBuf>,
@@ -103,6 +106,9 @@ fn pipeline(
 ) -> Result<f64, Failure> {
     let mut config = Config::new(dir);
     config.completion_mode = mode;
+    if let Some(micros) = args.stay_awake_us {
+        config.stay_awake = Duration::from_micros(micros);
+    }
     let storage = Storage::open(config)?;
     timed(args, clients, next, &|key, value| Ok(storage.raw_put(&key.to_be_bytes(), value).into_result()?))
 }

@@ -18,6 +18,7 @@ use crate::{
     engine::{Engine, EngineError},
     mailbox::{Mailbox, Received},
     observe::{FailPoint, Moment},
+    patience::Patience,
     raftstore::{msg::ApplyRes, router::Router},
     scheduler::Scheduler,
 };
@@ -39,13 +40,20 @@ impl Applier {
     /// to be applied is applied after the next start.
     pub(crate) fn run(mut self) {
         let mut tasks = VecDeque::new();
-        while self.tasks.receive_all(&mut tasks, None) != Received::Closed {
+        let mut patience = Patience::new(self.scheduler.config.stay_awake, Instant::now());
+        loop {
+            patience.stay_awake(&self.tasks);
+            if self.tasks.receive_all(&mut tasks, None) == Received::Closed {
+                return;
+            }
+            patience.received(tasks.iter().map(|task| task.proposals.len()).sum(), Instant::now());
             while !tasks.is_empty() {
                 if let Err(error) = self.apply_some(&mut tasks) {
                     self.scheduler.poison(&format!("applying committed entries: {error}"));
                     return;
                 }
             }
+            patience.done(Instant::now());
         }
     }
 

@@ -14,6 +14,7 @@ use crate::{
     local_reader::lease::Lease,
     mailbox::{Disturb, Mailbox, Received},
     observe::Moment,
+    patience::Patience,
     raftstore::{
         msg::StoreMsg,
         peer::{Effects, Peer},
@@ -46,10 +47,13 @@ impl Store {
         let mut effects = Effects::default();
         let mut published = None;
         let mut next_tick = Instant::now();
+        let mut patience = Patience::new(self.scheduler.config.stay_awake, next_tick);
         loop {
             self.peer.round(&mut effects)?;
             self.publish_lease(&mut published);
             self.act(&mut effects);
+            patience.done(Instant::now());
+            patience.stay_awake(&self.mailbox);
             // A report of apply for which nothing waits is read with the next message, or tick.
             let disturb = if self.peer.awaits_apply() { Disturb::Always } else { Disturb::Undisturbed };
             if self.mailbox.receive_if(&mut messages, Some(next_tick), disturb) == Received::Closed {
@@ -58,10 +62,12 @@ impl Store {
                 self.act(&mut effects);
                 return Ok(());
             }
+            let now = Instant::now();
+            let proposals = messages.iter().filter(|message| matches!(message, StoreMsg::Propose(_)));
+            patience.received(proposals.count(), now);
             for message in messages.drain(..) {
                 self.handle(message, &mut effects)?;
             }
-            let now = Instant::now();
             if now >= next_tick {
                 // Ticks missed in a stall are not replayed: time in which this thread stood still proves nothing
                 // about the others.
