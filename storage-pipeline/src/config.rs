@@ -28,6 +28,10 @@ pub enum ReadPolicy {
 pub struct Config {
     /// The data directory. It is created where it does not exist.
     pub dir: PathBuf,
+    /// Id of this replica in its group, from 1 on. It belongs to the data directory and cannot be changed.
+    pub replica_id: u64,
+    /// Ids of the replicas with which the group begins, all of which vote. Later the members are in the data.
+    pub voters: Vec<u64>,
     /// Who tells the caller and who releases the latches.
     pub completion_mode: CompletionMode,
     /// Number of latch slots, a power of two. Keys that share a slot share its lock for some nanoseconds, no more.
@@ -73,6 +77,8 @@ impl Config {
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),
+            replica_id: 1,
+            voters: vec![1],
             completion_mode: CompletionMode::default(),
             latch_slots: 4096,
             max_in_flight_commands: 16 * 1024,
@@ -94,10 +100,11 @@ impl Config {
         }
     }
 
-    /// How long a lease lasts: the election timeout less the drift bound.
+    /// How long a lease lasts: the least time in which a follower begins an election, less the drift bound. A follower
+    /// counts ticks, and the first of them may come as soon as it has heard of its leader.
     #[must_use]
     pub fn lease(&self) -> Duration {
-        let election = self.tick * u32::try_from(self.election_ticks).unwrap_or(u32::MAX);
+        let election = self.tick * u32::try_from(self.election_ticks.saturating_sub(1)).unwrap_or(u32::MAX);
         election * (100 - self.clock_drift_percent.min(99)) / 100
     }
 
@@ -131,6 +138,7 @@ impl Config {
             let value = self.latch_slots.to_string();
             return Err(ConfigError { field: "latch_slots", value, range: "a power of two".to_owned() });
         }
+        self.validate_group()?;
         let millisecond = Duration::from_millis(1);
         let hour = Duration::from_secs(3600);
         let times = [
@@ -151,6 +159,21 @@ impl Config {
             if value == 0 {
                 return Err(ConfigError { field, value: "0".to_owned(), range: "1 or more".to_owned() });
             }
+        }
+        Ok(())
+    }
+
+    fn validate_group(&self) -> Result<(), ConfigError> {
+        if self.replica_id == 0 {
+            let (value, range) = ("0".to_owned(), "1 or more".to_owned());
+            return Err(ConfigError { field: "replica_id", value, range });
+        }
+        let mut voters = self.voters.clone();
+        voters.sort_unstable();
+        voters.dedup();
+        if voters.is_empty() || voters.len() < self.voters.len() || voters[0] == 0 {
+            let range = "a list of different ids from 1 on".to_owned();
+            return Err(ConfigError { field: "voters", value: format!("{:?}", self.voters), range });
         }
         Ok(())
     }
@@ -189,7 +212,11 @@ mod tests {
     #[test]
     fn every_bad_value_names_its_field_its_value_and_its_range() {
         type Spoil = fn(&mut Config);
-        let bad: [(&str, Spoil); 17] = [
+        let bad: [(&str, Spoil); 21] = [
+            ("replica_id", |c| c.replica_id = 0),
+            ("voters", |c| c.voters.clear()),
+            ("voters", |c| c.voters = vec![1, 2, 1]),
+            ("voters", |c| c.voters = vec![0, 1]),
             ("latch_slots", |c| c.latch_slots = 0),
             ("latch_slots", |c| c.latch_slots = 3),
             ("max_in_flight_commands", |c| c.max_in_flight_commands = 0),

@@ -1,6 +1,7 @@
 //! The leader's lease: how long this replica may read without asking a quorum. Pure but for the cell that shares it.
 
 use std::{
+    collections::VecDeque,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -39,13 +40,23 @@ impl SharedLease {
 pub(crate) struct LeaseTracker {
     length: Duration,
     term: u64,
+    /// Rounds that are not acknowledged yet: their numbers, and when they were sent.
+    asked: VecDeque<(u64, Instant)>,
     acknowledged: Option<Instant>,
     own_term_applied: bool,
+    suspended: bool,
 }
 
 impl LeaseTracker {
     pub(crate) fn new(length: Duration) -> Self {
-        Self { length, term: 0, acknowledged: None, own_term_applied: false }
+        Self {
+            length,
+            term: 0,
+            asked: VecDeque::new(),
+            acknowledged: None,
+            own_term_applied: false,
+            suspended: false,
+        }
     }
 
     /// Leadership of a term began, or ended with `None`. Nothing of an earlier term counts any more.
@@ -62,13 +73,34 @@ impl LeaseTracker {
         self.own_term_applied
     }
 
+    /// A round that asks every replica whether this one leads is sent, not before this moment.
+    pub(crate) fn asked(&mut self, round: u64, sent: Instant) {
+        self.asked.push_back((round, sent));
+    }
+
+    /// A quorum answered this round. That answers earlier ones too, whose own answers may be lost.
+    pub(crate) fn confirmed(&mut self, round: u64) {
+        let count = self.asked.partition_point(|(asked, _)| *asked <= round);
+        let last = self.asked.drain(..count).next_back();
+        if let Some((_, sent)) = last {
+            self.acknowledged(sent);
+        }
+    }
+
+    /// Another replica was told to take over without waiting for anybody's promise: there is no lease for the rest of
+    /// the term, even if nothing comes of it.
+    pub(crate) fn suspend(&mut self) {
+        self.suspended = true;
+    }
+
     /// A quorum answered the round sent at this moment.
     pub(crate) fn acknowledged(&mut self, sent: Instant) {
         self.acknowledged = self.acknowledged.max(Some(sent));
     }
 
     pub(crate) fn lease(&self) -> Option<Lease> {
-        let sent = self.acknowledged.filter(|_| self.term != 0 && self.own_term_applied)?;
+        let sent =
+            self.acknowledged.filter(|_| self.term != 0 && self.own_term_applied && !self.suspended)?;
         Some(Lease { term: self.term, until: sent + self.length })
     }
 }
@@ -118,6 +150,38 @@ mod tests {
         tracker.own_term_applied();
         tracker.acknowledged(Instant::now());
         assert_eq!(tracker.lease(), None, "who does not lead has no lease");
+    }
+
+    #[test]
+    fn a_later_answer_confirms_earlier_rounds_and_counts_from_its_own_sending() {
+        let sent = Instant::now();
+        let mut tracker = leader(3);
+        tracker.own_term_applied();
+        for round in 1..=3 {
+            tracker.asked(round, sent + LENGTH * round as u32);
+        }
+        tracker.confirmed(2);
+        assert_eq!(tracker.lease().map(|lease| lease.until), Some(sent + 3 * LENGTH));
+        tracker.confirmed(1);
+        assert_eq!(tracker.lease().map(|lease| lease.until), Some(sent + 3 * LENGTH));
+        tracker.leads(Some(4));
+        tracker.own_term_applied();
+        tracker.confirmed(3);
+        assert_eq!(tracker.lease(), None, "it was asked in an earlier term");
+    }
+
+    #[test]
+    fn once_another_one_was_told_to_take_over_the_term_has_no_lease() {
+        let mut tracker = leader(3);
+        tracker.own_term_applied();
+        tracker.acknowledged(Instant::now());
+        tracker.suspend();
+        tracker.acknowledged(Instant::now());
+        assert_eq!(tracker.lease(), None);
+        tracker.leads(Some(4));
+        tracker.own_term_applied();
+        tracker.acknowledged(Instant::now());
+        assert!(tracker.lease().is_some());
     }
 
     #[test]

@@ -147,6 +147,11 @@ impl LogStorage {
         self.truncated.index
     }
 
+    /// The hard state as it was persisted, but for its commit index, which may be newer.
+    pub(crate) const fn hard_state(&self) -> &HardState {
+        &self.hard_state
+    }
+
     /// The fault that made this log refuse writes.
     #[must_use]
     pub const fn fault(&self) -> Option<&EngineError> {

@@ -1,5 +1,7 @@
 //! What the raftstore is sent.
 
+use raft::eraftpb::Message;
+
 use crate::{
     command::Response,
     scheduler::task::{Job, Task},
@@ -24,6 +26,10 @@ pub(crate) enum StoreMsg {
     Propose(Proposal),
     /// Confirm the leadership and hand the job to the local reader.
     Read(Job),
+    /// What another replica's raft has to say.
+    Raft(Box<Message>),
+    /// Ask this voter to take over the leadership.
+    TransferLeader(u64),
     /// Apply got this far.
     Applied(ApplyRes),
     /// The log may be truncated: the data up to this index is synced.

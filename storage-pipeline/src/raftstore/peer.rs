@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use raft::RawNode;
+use raft::{RawNode, eraftpb::Message};
 
 use crate::{
     apply::task::ApplyTask,
@@ -16,6 +16,7 @@ use crate::{
         msg::{ApplyRes, Proposal},
         proposals::{Pending, Proposals},
         reads::Reads,
+        transport::Transport,
     },
     scheduler::task::{Job, Settled},
 };
@@ -23,6 +24,8 @@ use crate::{
 /// What a peer wants done, in the order of the fields.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
+    /// Messages that end this replica's lease. They leave once no reader can find it any more.
+    pub(crate) messages: Vec<Message>,
     /// Committed entries for the apply pool.
     pub(crate) apply: Vec<ApplyTask>,
     /// Commands whose fate is known without an applied entry.
@@ -34,36 +37,60 @@ pub(crate) struct Effects {
 /// A replica.
 pub(crate) struct Peer {
     pub(super) node: RawNode<LogStorage>,
+    pub(super) transport: Box<dyn Transport>,
     pub(super) proposals: Proposals,
     pub(super) reads: Reads,
     pub(super) lease: LeaseTracker,
+    /// The last tick.
+    pub(super) now: Instant,
+    /// Ticks until the leadership is confirmed once more.
+    pub(super) ticks_to_question: usize,
+    /// Ticks until this replica votes.
+    pub(super) ticks_to_vote: usize,
     /// The term that this replica leads.
     pub(super) leads: Option<u64>,
     pub(super) applied: u64,
     /// Bytes of entries that apply has and has not reported yet.
     pub(super) applying_bytes: usize,
     pub(super) most_applying_bytes: usize,
+    pub(super) most_committed_bytes: u64,
     pub(super) observer: Observer,
 }
 
 impl Peer {
+    /// A replica that has just started, `now`.
+    ///
+    /// It may have promised a leader not to elect anybody else, and raft forgets that promise with its process. So one
+    /// that has been in a term before gives no vote for as long as the promise can last.
+    ///
+    /// Apply is given at most `most_committed_bytes` in one task, and eight times that before it has reported.
     pub(crate) fn new(
         node: RawNode<LogStorage>,
+        transport: Box<dyn Transport>,
         lease: LeaseTracker,
-        most_applying_bytes: usize,
+        most_committed_bytes: u64,
+        now: Instant,
         observer: Observer,
     ) -> Self {
-        let applied = node.raft.raft_log.applied;
-        let (proposals, reads) = (Proposals::default(), Reads::default());
+        let raft = &node.raft;
+        let ticks_to_vote = if raft.term == 0 { 0 } else { raft.election_timeout() };
+        let applied = raft.raft_log.applied;
+        let most_applying_bytes =
+            usize::try_from(most_committed_bytes).unwrap_or(usize::MAX).saturating_mul(8);
         Self {
             node,
-            proposals,
-            reads,
+            transport,
+            proposals: Proposals::default(),
+            reads: Reads::default(),
             lease,
+            now,
+            ticks_to_question: 0,
+            ticks_to_vote,
             leads: None,
             applied,
             applying_bytes: 0,
             most_applying_bytes,
+            most_committed_bytes,
             observer,
         }
     }
@@ -82,8 +109,7 @@ impl Peer {
         };
         // What was decided on a snapshot may only be proposed by the leader that took it. What needed none is as right
         // in whatever term this replica leads.
-        let led =
-            self.leads.filter(|led| self.node.raft.term == *led && term.is_none_or(|term| term == *led));
+        let led = self.leads.filter(|led| self.is_leading() && term.is_none_or(|term| term == *led));
         let Some(term) = led else { return refuse(task, self.not_leader()) };
         self.observer.note(Moment::Proposing { cid });
         if !task.context().phase.propose() {
@@ -111,15 +137,6 @@ impl Peer {
         }
     }
 
-    /// One tick of raft's clock. `now` was read before it.
-    pub(crate) fn tick(&mut self, now: Instant) {
-        self.node.tick();
-        if self.leads.is_some() && self.is_only_voter() {
-            // A round to a quorum of one is acknowledged as it is sent.
-            self.lease.acknowledged(now);
-        }
-    }
-
     /// Apply got this far.
     pub(crate) fn applied(&mut self, res: ApplyRes, effects: &mut Effects) {
         self.applied = res.index;
@@ -138,25 +155,26 @@ impl Peer {
             || (self.leads.is_some() && !self.lease.has_own_term_applied())
     }
 
-    /// Forgets log entries up to an index whose data is synced.
+    /// Forgets log entries up to an index whose data is synced. In a group of several they are kept, for those who lag
+    /// behind.
     pub(crate) fn truncate(&mut self, index: u64) -> Result<(), EngineError> {
+        if self.node.raft.prs().iter().len() > 1 {
+            return Ok(());
+        }
         let index = index.min(self.applied);
         self.node.mut_store().compact(index)
+    }
+
+    /// Sends what had to wait for the effects before it.
+    pub(crate) fn send_withheld(&self, messages: Vec<Message>) {
+        if !messages.is_empty() {
+            self.transport.send(messages);
+        }
     }
 
     /// The lease as it stands.
     pub(crate) fn lease(&self) -> Option<Lease> {
         self.lease.lease()
-    }
-
-    pub(super) fn not_leader(&self) -> Error {
-        let leader =
-            Some(self.node.raft.leader_id).filter(|id| *id != raft::INVALID_ID && self.leads.is_none());
-        Error::NotLeader { leader }
-    }
-
-    fn is_only_voter(&self) -> bool {
-        self.node.raft.prs().conf().to_conf_state().voters == [self.node.raft.id]
     }
 }
 

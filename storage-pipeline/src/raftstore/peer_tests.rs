@@ -37,10 +37,29 @@ fn read() -> (Job, Heard) {
     (Job { task, command: RawGet { key: b"k".to_vec() }.into() }, heard)
 }
 
+const LEASE: Duration = Duration::from_millis(80);
+
+/// What a peer has sent.
+#[derive(Clone, Default)]
+struct Sent(Arc<Mutex<Vec<Message>>>);
+
+impl Transport for Sent {
+    fn send(&self, messages: Vec<Message>) {
+        self.0.lock().unwrap().extend(messages);
+    }
+}
+
+impl Sent {
+    /// The kinds of messages that were sent since the last time, in order.
+    fn take(&self) -> Vec<MessageType> {
+        self.0.lock().unwrap().drain(..).map(|message| message.get_msg_type()).collect()
+    }
+}
+
 /// One of three voters, whose two fellows are this test.
-fn follower() -> Peer {
+fn voter(log: MemoryLog) -> (Peer, Sent) {
     let voters = ConfState { voters: vec![1, 2, 3], ..ConfState::default() };
-    let log = LogStorage::open(Box::new(MemoryLog::default()), voters, 0).unwrap();
+    let log = LogStorage::open(Box::new(log), voters, 0).unwrap();
     let config = raft::Config {
         id: 1,
         election_tick: 10,
@@ -49,7 +68,15 @@ fn follower() -> Peer {
         ..Default::default()
     };
     let node = RawNode::new(&config, log, &crate::raft_log::slog_to_tracing()).unwrap();
-    Peer::new(node, LeaseTracker::new(Duration::from_millis(80)), usize::MAX, Observer::default())
+    let lease = LeaseTracker::new(LEASE);
+    let sent = Sent::default();
+    let peer = Peer::new(node, Box::new(sent.clone()), lease, u64::MAX, Instant::now(), Observer::default());
+    (peer, sent)
+}
+
+/// One of three voters, before anything has happened.
+fn follower() -> Peer {
+    voter(MemoryLog::default()).0
 }
 
 fn message(kind: MessageType, from: u64, term: u64) -> Message {
@@ -66,7 +93,10 @@ fn round(peer: &mut Peer) -> Effects {
 
 /// Wins an election in term 1; its first entry is not replicated yet.
 fn fresh_leader() -> Peer {
-    let mut peer = follower();
+    elect(follower())
+}
+
+fn elect(mut peer: Peer) -> Peer {
     peer.node.campaign().unwrap();
     round(&mut peer);
     peer.node.step(message(MessageType::MsgRequestVoteResponse, 2, 1)).unwrap();
@@ -90,7 +120,10 @@ fn apply_through(peer: &mut Peer, index: u64) -> Effects {
 
 /// A leader whose first entry is committed and applied.
 fn leader() -> Peer {
-    let mut peer = fresh_leader();
+    settle_in(fresh_leader())
+}
+
+fn settle_in(mut peer: Peer) -> Peer {
     assert_eq!(acknowledge_append(&mut peer, 1).apply.len(), 1);
     apply_through(&mut peer, 1);
     peer
@@ -287,4 +320,187 @@ fn a_heartbeat_is_no_acknowledgement_where_others_vote() {
     let mut peer = leader();
     peer.tick(Instant::now());
     assert_eq!(peer.lease(), None);
+}
+
+fn confirm(peer: &mut Peer, question: u64) -> Effects {
+    let mut answer = message(MessageType::MsgHeartbeatResponse, 2, 1);
+    answer.context = question.to_be_bytes().to_vec();
+    peer.node.step(answer).unwrap();
+    round(peer)
+}
+
+#[test]
+fn the_lease_runs_from_the_sending_of_the_round_that_a_quorum_answered() {
+    let mut peer = leader();
+    let started = Instant::now();
+    peer.tick(started);
+    round(&mut peer);
+    assert_eq!(peer.lease(), None, "nobody has answered");
+    for ticks in 1..4 {
+        peer.tick(started + LEASE * ticks);
+        round(&mut peer);
+    }
+    // Every second tick is a round; the second one left with the third tick.
+    confirm(&mut peer, 2);
+    assert_eq!(peer.lease().map(|lease| lease.until), Some(started + LEASE * 3));
+    confirm(&mut peer, 1);
+    assert_eq!(
+        peer.lease().map(|lease| lease.until),
+        Some(started + LEASE * 3),
+        "an answer that was overtaken"
+    );
+}
+
+#[test]
+fn whoever_is_told_to_take_over_hears_of_it_after_the_lease_has_ended() {
+    let (peer, sent) = voter(MemoryLog::default());
+    let mut peer = settle_in(elect(peer));
+    let now = Instant::now();
+    peer.tick(now);
+    round(&mut peer);
+    confirm(&mut peer, 1);
+    assert!(peer.lease().is_some());
+    sent.take();
+
+    peer.transfer_leader(2);
+    let effects = round(&mut peer);
+    assert!(!sent.take().contains(&MessageType::MsgTimeoutNow), "the lease is not withdrawn yet");
+    let withheld: Vec<_> =
+        effects.messages.iter().map(|message| (message.get_msg_type(), message.to)).collect();
+    assert_eq!(withheld, [(MessageType::MsgTimeoutNow, 2)]);
+    assert_eq!(peer.lease(), None);
+
+    // Nothing comes of it: the replica leads on, and asks a quorum for each read of this term.
+    for _ in 0..12 {
+        peer.tick(now);
+        round(&mut peer);
+        peer.node.step(message(MessageType::MsgHeartbeatResponse, 2, 1)).unwrap();
+    }
+    let question = peer.reads.ask();
+    confirm(&mut peer, question);
+    assert_eq!((peer.leads, peer.lease()), (Some(1), None));
+    let (job, _) = read();
+    peer.read(job, &mut Effects::default());
+    round(&mut peer);
+    assert_eq!(confirm(&mut peer, question + 1).readable.len(), 1);
+}
+
+#[test]
+fn a_restarted_voter_gives_no_vote_while_a_lease_that_it_forgot_can_last() {
+    let log = MemoryLog::default();
+    let (mut peer, _) = voter(log.clone());
+    peer.step(message(MessageType::MsgHeartbeat, 3, 4));
+    round(&mut peer);
+    drop(peer);
+
+    let (mut peer, sent) = voter(log);
+    let ask = |peer: &mut Peer, kind| {
+        peer.step(Message { index: 9, log_term: 4, ..message(kind, 2, 5) });
+        round(peer);
+    };
+    for _ in 0..10 {
+        ask(&mut peer, MessageType::MsgRequestPreVote);
+        ask(&mut peer, MessageType::MsgRequestVote);
+        assert_eq!(sent.take(), [], "whom it followed may still read under its lease");
+        peer.tick(Instant::now());
+        round(&mut peer);
+        sent.take();
+    }
+    ask(&mut peer, MessageType::MsgRequestVote);
+    assert_eq!(sent.take(), [MessageType::MsgRequestVoteResponse]);
+}
+
+#[test]
+fn a_voter_that_was_never_in_a_term_has_promised_nothing() {
+    let (mut peer, sent) = voter(MemoryLog::default());
+    peer.step(message(MessageType::MsgRequestVote, 2, 1));
+    round(&mut peer);
+    assert_eq!(sent.take(), [MessageType::MsgRequestVoteResponse]);
+}
+
+/// Notes how many syncs the log had when each message was sent.
+#[derive(Clone)]
+struct Syncs(MemoryLog, Arc<Mutex<Vec<(MessageType, u64)>>>);
+
+impl Transport for Syncs {
+    fn send(&self, messages: Vec<Message>) {
+        let syncs = self.0.syncs();
+        self.1.lock().unwrap().extend(messages.iter().map(|message| (message.get_msg_type(), syncs)));
+    }
+}
+
+#[test]
+fn votes_and_acknowledgements_follow_the_sync_and_a_leaders_entries_do_not_wait_for_it() {
+    let log = MemoryLog::default();
+    let (mut peer, _) = voter(log.clone());
+    let sent = Syncs(log.clone(), Arc::default());
+    peer.transport = Box::new(sent.clone());
+    let take = || std::mem::take(&mut *sent.1.lock().unwrap());
+    let opened = log.syncs();
+
+    peer.node.campaign().unwrap();
+    round(&mut peer);
+    assert!(take().iter().all(|message| *message == (MessageType::MsgRequestVote, opened + 1)));
+    peer.step(message(MessageType::MsgRequestVoteResponse, 2, 1));
+    round(&mut peer);
+    assert_eq!(log.syncs(), opened + 2);
+    assert!(take().iter().all(|message| *message == (MessageType::MsgAppend, opened + 1)), "beside the sync");
+
+    let mut append = message(MessageType::MsgAppend, 3, 2);
+    append.entries = vec![raft::eraftpb::Entry { term: 2, index: 1, ..Default::default() }];
+    peer.step(append);
+    round(&mut peer);
+    assert_eq!(take(), [(MessageType::MsgAppendResponse, opened + 3)]);
+
+    peer.step(Message { index: 9, log_term: 9, ..message(MessageType::MsgRequestVote, 2, 9) });
+    for _ in 0..10 {
+        // It is bound to its leader for an election timeout.
+        peer.tick(Instant::now());
+    }
+    round(&mut peer);
+    take();
+    let before = log.syncs();
+    peer.step(Message { index: 9, log_term: 9, ..message(MessageType::MsgRequestVote, 2, 9) });
+    round(&mut peer);
+    assert_eq!(take(), [(MessageType::MsgRequestVoteResponse, before + 1)]);
+}
+
+#[test]
+fn one_that_elects_itself_says_nothing_in_a_term_that_a_crash_would_undo() {
+    let log = MemoryLog::default();
+    let members = ConfState { voters: vec![1], learners: vec![2], ..ConfState::default() };
+    let storage = LogStorage::open(Box::new(log.clone()), members, 0).unwrap();
+    let opened = log.syncs();
+    let config = raft::Config { id: 1, ..Default::default() };
+    let node = RawNode::new(&config, storage, &crate::raft_log::slog_to_tracing()).unwrap();
+    let sent = Syncs(log.clone(), Arc::default());
+    let (lease, now) = (LeaseTracker::new(LEASE), Instant::now());
+    let mut peer = Peer::new(node, Box::new(sent.clone()), lease, u64::MAX, now, Observer::default());
+    peer.campaign_alone().unwrap();
+    round(&mut peer);
+    let sent = sent.1.lock().unwrap().clone();
+    assert!(!sent.is_empty() && sent.iter().all(|(_, syncs)| *syncs == opened + 1), "{sent:?}");
+}
+
+#[test]
+fn while_apply_lags_messages_go_on_and_a_lost_leadership_is_noticed() {
+    let (peer, sent) = voter(MemoryLog::default());
+    let mut peer = settle_in(elect(peer));
+    peer.most_applying_bytes = 1;
+    peer.propose(proposal(1).0, &mut Effects::default());
+    round(&mut peer);
+    assert_eq!(acknowledge_append(&mut peer, 2).apply.len(), 1);
+    assert!(peer.applying_bytes >= peer.most_applying_bytes);
+
+    let handed = (0..6).map(|_| {
+        peer.propose(proposal(1).0, &mut Effects::default());
+        round(&mut peer).apply.len()
+    });
+    assert_eq!(handed.sum::<usize>(), 0);
+    assert_eq!(sent.take().last(), Some(&MessageType::MsgAppend), "others get their entries");
+    let given: usize = acknowledge_append(&mut peer, 8).apply.iter().map(|task| task.entries.len()).sum();
+    assert!(given <= 2, "the bound holds, but for what raft always adds");
+    let settled = replies(depose(&mut peer));
+    assert!(settled.len() >= 2 && settled.iter().all(Outcome::is_indeterminate), "{settled:?}");
+    assert_eq!(peer.leads, None);
 }

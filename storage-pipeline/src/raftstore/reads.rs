@@ -11,7 +11,7 @@ pub(crate) struct Reads {
     unasked: Vec<Job>,
     asked: VecDeque<(u64, Vec<Job>)>,
     confirmed: VecDeque<Confirmed>,
-    last_context: u64,
+    last_question: u64,
 }
 
 /// Reads whose leadership was confirmed.
@@ -35,18 +35,19 @@ impl Reads {
         !self.unasked.is_empty()
     }
 
-    /// All reads that were not asked for go into one question. Returns the context by which raft answers it.
-    pub(crate) fn ask(&mut self) -> Vec<u8> {
-        self.last_context += 1;
-        self.asked.push_back((self.last_context, std::mem::take(&mut self.unasked)));
-        self.last_context.to_be_bytes().to_vec()
+    /// All reads that were not asked for go into one question. Returns its number, which raft's answer bears.
+    pub(crate) fn ask(&mut self) -> u64 {
+        self.last_question += 1;
+        if !self.unasked.is_empty() {
+            self.asked.push_back((self.last_question, std::mem::take(&mut self.unasked)));
+        }
+        self.last_question
     }
 
     /// Raft answered: leadership of `term` was confirmed after the question, and `index` was committed then. A later
     /// answer confirms every earlier question, whose own answer may have been lost.
-    pub(crate) fn confirm(&mut self, context: &[u8], index: u64, term: u64) {
-        let Ok(context) = context.try_into().map(u64::from_be_bytes) else { return };
-        let count = self.asked.partition_point(|(asked, _)| *asked <= context);
+    pub(crate) fn confirm(&mut self, question: u64, index: u64, term: u64) {
+        let count = self.asked.partition_point(|(asked, _)| *asked <= question);
         self.confirmed.extend(self.asked.drain(..count).map(|(_, jobs)| Confirmed { index, term, jobs }));
     }
 

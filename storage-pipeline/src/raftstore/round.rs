@@ -3,16 +3,14 @@
 
 use raft::{
     StateRole,
-    eraftpb::{Entry, HardState},
+    eraftpb::{Entry, HardState, Message, MessageType},
 };
 
 use crate::{
     apply::task::ApplyTask,
     engine::EngineError,
-    error::{Cause, Outcome},
     observe::{FailPoint, Moment},
     raftstore::peer::{Effects, Peer},
-    scheduler::task::Settled,
 };
 
 impl Peer {
@@ -22,19 +20,31 @@ impl Peer {
     /// The log's refusal. The peer must not be used any more: raft has not been told.
     pub(crate) fn round(&mut self, effects: &mut Effects) -> Result<(), EngineError> {
         self.ask_reads();
-        while self.node.has_ready() && self.applying_bytes < self.most_applying_bytes {
+        while self.has_work() {
             let mut ready = self.node.ready();
             // What is confirmed here was asked in the term that this replica led until now: the others are answered as
             // soon as the role changes.
             let term = self.leads.unwrap_or(0);
             for state in ready.take_read_states() {
-                self.reads.confirm(&state.request_ctx, state.index, term);
+                let Ok(question) = state.request_ctx.try_into().map(u64::from_be_bytes) else { continue };
+                self.reads.confirm(question, state.index, term);
+                self.lease.confirmed(question);
+            }
+            // A leader's entries leave for the others while its own disk works on them.
+            let (at_once, mut once_durable) = (ready.take_messages(), ready.take_persisted_messages());
+            let (entries, hard_state) = (ready.take_entries(), ready.hs().cloned());
+            if at_once.is_empty() || self.is_new_vote(hard_state.as_ref()) {
+                // A replica that elects itself alone leads before its vote is durable. It must not speak in a term that
+                // a crash makes it forget, and begin a second time.
+                once_durable.extend(at_once);
+            } else {
+                self.send(at_once, effects);
             }
             self.commit(ready.take_committed_entries(), effects);
-            let (entries, hard_state) = (ready.take_entries(), ready.hs().cloned());
             self.persist(entries, hard_state, ready.must_sync())?;
-            // With one replica there is nobody to send messages to.
+            self.send(once_durable, effects);
             let mut light = self.node.advance_append(ready);
+            self.send(light.take_messages(), effects);
             self.commit(light.take_committed_entries(), effects);
             // Last, so that entries and confirmations in the same Ready find those who wait for them.
             self.follow_role(effects);
@@ -42,6 +52,26 @@ impl Peer {
             self.ask_reads();
         }
         Ok(())
+    }
+
+    /// Whether raft asks for something that is to be done now. Where apply is behind by its bound that is only what others
+    /// wait for: messages, entries that they count on, a role that is lost. Committed entries then stay in the log, but
+    /// for one or two in each `Ready`, which raft always adds.
+    fn has_work(&mut self) -> bool {
+        let lags = self.applying_bytes >= self.most_applying_bytes;
+        let raft = &mut self.node.raft;
+        raft.set_max_committed_size_per_ready(if lags { 0 } else { self.most_committed_bytes });
+        if !lags {
+            return self.node.has_ready();
+        }
+        let led = (raft.state == StateRole::Leader).then_some(raft.term);
+        let is_new_term = raft.term != raft.store().hard_state().term;
+        let has_entries = !raft.raft_log.unstable_entries().is_empty();
+        !raft.msgs.is_empty()
+            || !raft.read_states.is_empty()
+            || has_entries
+            || is_new_term
+            || led != self.leads
     }
 
     /// The round at a close: what was proposed goes to apply however far that lags, because nobody will report its
@@ -55,6 +85,25 @@ impl Peer {
         }
         self.most_applying_bytes = usize::MAX;
         self.round(effects)
+    }
+
+    /// Whether a hard state holds a term or a vote that the log does not.
+    fn is_new_vote(&self, new: Option<&HardState>) -> bool {
+        let kept = self.node.store().hard_state();
+        new.is_some_and(|new| (new.term, new.vote) != (kept.term, kept.vote))
+    }
+
+    /// Sends messages, but for the one that ends a lease: whoever gets it may be elected at once, so the lease has to be
+    /// withdrawn from all readers first.
+    fn send(&mut self, mut messages: Vec<Message>, effects: &mut Effects) {
+        let ends_lease = |message: &Message| message.get_msg_type() == MessageType::MsgTimeoutNow;
+        if messages.iter().any(ends_lease) {
+            self.lease.suspend();
+            effects.messages.extend(messages.extract_if(.., |message| ends_lease(message)));
+        }
+        if !messages.is_empty() {
+            self.transport.send(messages);
+        }
     }
 
     fn persist(
@@ -84,32 +133,10 @@ impl Peer {
         effects.apply.push(ApplyTask { entries, proposals: self.proposals.take_through(last), bytes });
     }
 
-    /// Leadership of a term began or ended.
-    fn follow_role(&mut self, effects: &mut Effects) {
-        let leads = (self.node.raft.state == StateRole::Leader).then_some(self.node.raft.term);
-        if leads == self.leads {
-            return;
-        }
-        self.leads = leads;
-        self.lease.leads(leads);
-        // Their entries may still be committed by a later leader: nobody here knows, and a snapshot of a later term
-        // needs an applied entry of that term, which comes after them.
-        for pending in self.proposals.take_all() {
-            let reply = Outcome::Indeterminate(Cause::LeadershipLost);
-            effects.settled.push(Settled::without_entry(pending.task, reply));
-        }
-        let not_leader = self.not_leader();
-        for job in self.reads.take_unconfirmed() {
-            effects.settled.push(Settled::without_entry(job.task, Outcome::NotExecuted(not_leader.clone())));
-        }
-    }
-
-    /// Asks raft to confirm the leadership. Before an entry of its own term is committed raft would drop the question
-    /// without a word, so it is kept until then.
+    /// Asks raft to confirm the leadership for the reads that wait for that.
     fn ask_reads(&mut self) {
-        if self.reads.has_unasked() && self.leads.is_some() && self.node.raft.commit_to_current_term() {
-            let context = self.reads.ask();
-            self.node.read_index(context);
+        if self.reads.has_unasked() {
+            self.ask();
         }
     }
 

@@ -3,7 +3,10 @@
 use crate::{
     mailbox::{Mailbox, Refused},
     observe::{FailPoint, Observer},
-    raftstore::msg::{ApplyRes, Proposal, StoreMsg},
+    raftstore::{
+        msg::{ApplyRes, Proposal, StoreMsg},
+        transport::{Message, MessageRefused},
+    },
     scheduler::task::Job,
 };
 
@@ -47,6 +50,22 @@ impl Router {
                 other => unreachable!("a mailbox gives back what it was given, not {other:?}"),
             })
         })
+    }
+
+    /// Hands on a message of another replica, which was checked.
+    ///
+    /// # Errors
+    /// There is no room for it, or nobody to take it. It is gone then, which raft puts right.
+    pub(crate) fn raft(&self, message: Message) -> Result<(), MessageRefused> {
+        self.send(StoreMsg::Raft(Box::new(message))).map_err(|refused| match refused {
+            Refused::Full(_) => MessageRefused::Full,
+            Refused::Closed(_) => MessageRefused::Closed,
+        })
+    }
+
+    /// Wishes that another voter leads. A wish for which there is no room is not fulfilled.
+    pub(crate) fn transfer_leader(&self, to: u64) {
+        let _ = self.send(StoreMsg::TransferLeader(to));
     }
 
     /// Reports how far apply got. The raftstore is woken only where something waits for that; one that has ended does not

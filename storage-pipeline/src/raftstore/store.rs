@@ -18,6 +18,7 @@ use crate::{
     raftstore::{
         msg::StoreMsg,
         peer::{Effects, Peer},
+        status::SharedStatus,
     },
     scheduler::{Scheduler, task::Settled},
 };
@@ -28,6 +29,7 @@ pub(crate) struct Store {
     pub(crate) mailbox: Mailbox<StoreMsg>,
     pub(crate) apply: Mailbox<ApplyTask>,
     pub(crate) scheduler: Arc<Scheduler>,
+    pub(crate) status: SharedStatus,
     pub(crate) tick: Duration,
 }
 
@@ -50,7 +52,7 @@ impl Store {
         let mut patience = Patience::new(self.scheduler.config.stay_awake, next_tick);
         loop {
             self.peer.round(&mut effects)?;
-            self.publish_lease(&mut published);
+            self.publish(&mut published);
             self.act(&mut effects);
             patience.done(Instant::now());
             patience.stay_awake(&self.mailbox);
@@ -81,6 +83,8 @@ impl Store {
         match message {
             StoreMsg::Propose(proposal) => self.peer.propose(proposal, effects),
             StoreMsg::Read(job) => self.peer.read(job, effects),
+            StoreMsg::Raft(message) => self.peer.step(*message),
+            StoreMsg::TransferLeader(to) => self.peer.transfer_leader(to),
             StoreMsg::Applied(res) => self.peer.applied(res, effects),
             StoreMsg::Truncate(index) => {
                 self.scheduler.observer.note(Moment::Truncating { index });
@@ -90,15 +94,20 @@ impl Store {
         Ok(())
     }
 
-    fn publish_lease(&self, published: &mut Option<Lease>) {
+    fn publish(&self, published: &mut Option<Lease>) {
         let lease = self.peer.lease();
         if lease != *published {
             *published = lease;
             self.scheduler.reader.lease.publish(lease);
         }
+        let status = self.peer.status();
+        if status != self.status.get() {
+            self.status.publish(status);
+        }
     }
 
     fn act(&self, effects: &mut Effects) {
+        self.peer.send_withheld(std::mem::take(&mut effects.messages));
         for task in effects.apply.drain(..) {
             if self.apply.send(task).is_err() {
                 // Apply has stopped after a fault. The entries stay in the log, and their callers were answered.

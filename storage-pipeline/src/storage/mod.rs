@@ -7,8 +7,10 @@ use std::{
 
 mod parts;
 mod open;
+mod recover;
 mod running;
 mod raw;
+mod replica;
 
 pub use parts::Parts;
 use running::Running;
@@ -23,7 +25,7 @@ use crate::{
     threads,
 };
 
-/// A store of one replica, open in this process. Clones share it; it closes with [`close`](Self::close) or when the
+/// A replica of a store, the only one or one of several, open in this process. Clones share it; it closes with [`close`](Self::close) or when the
 /// last clone is dropped.
 ///
 /// Every command is answered exactly once: through its callback, which runs on a thread of the pipeline or, where the
@@ -86,7 +88,7 @@ impl Storage {
     ) -> Result<Self, OpenError> {
         callback_slot::assert_lock_free::<Option<callback_slot::Callback<Reply>>>();
         config.validate().map_err(OpenError::Config)?;
-        open::open(config, parts, observer).map(|running| Self(Arc::new(running)))
+        open::open(config, parts, None, observer).map(|running| Self(Arc::new(running)))
     }
 
     /// Runs a command and waits for its outcome, at most the default timeout.

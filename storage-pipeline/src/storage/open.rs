@@ -1,4 +1,4 @@
-//! Opening: recovers the two databases, wires the rooms together, starts the threads, waits until the store serves.
+//! Opening: wires the rooms together, starts the threads, and waits until a store without others serves.
 
 use std::{
     io,
@@ -9,87 +9,46 @@ use std::{
     time::{Duration, Instant},
 };
 
-use raft::{RawNode, eraftpb::ConfState};
-
 use crate::{
-    apply::{
-        delegate::Delegate,
-        pool::Applier,
-        state::{ApplyState, load_conf_state},
-    },
+    apply::{delegate::Delegate, pool::Applier},
     client::oracle::TimestampOracle,
     completion_mode::Releaser,
     config::Config,
     engine::Engine,
     error::{Error, OpenError},
-    local_reader::{
-        LocalReader,
-        lease::{LeaseTracker, SharedLease},
-    },
+    local_reader::{LocalReader, lease::SharedLease},
     mailbox::Mailbox,
     maintenance::Maintenance,
     observe::{Observe, Observer},
-    raft_log::slog_to_tracing,
-    raftstore::{log_storage::LogStorage, peer::Peer, router::Router, store::Store},
+    raftstore::{peer::Peer, router::Router, status::SharedStatus, store::Store, transport::Transport},
     scheduler::{Scheduler, single_thread},
     storage::{
         Parts,
+        recover::{Recovered, recover},
         running::{Handles, Running, Threads},
     },
     threads, worker_pool,
 };
 
-/// Id of the only replica.
-const ONLY_REPLICA: u64 = 1;
-
 /// Starts everything.
 pub(super) fn open(
     config: Config,
     parts: Parts,
+    transport: Option<Box<dyn Transport>>,
     observe: Option<Arc<dyn Observe>>,
 ) -> Result<Running, OpenError> {
     let observer = observe.map(Observer::new).unwrap_or_default();
-    let Parts { dir, engine, log } = parts;
-    let corrupt = |what: String| OpenError::Corrupt { path: dir.clone(), what };
-    let state = ApplyState::load(&*engine.snapshot()).map_err(|error| corrupt(error.to_string()))?;
-    let saved = load_conf_state(&*engine.snapshot()).map_err(|error| corrupt(error.to_string()))?;
-    let members = ConfState { voters: vec![ONLY_REPLICA], ..ConfState::default() };
-    if saved.as_ref().is_some_and(|saved| *saved != members) {
-        return Err(corrupt(
-            "its replica was a member of a group of several, and this store has one".to_owned(),
-        ));
-    }
-    let unsaved = saved.is_none().then(|| members.clone());
-    let log = LogStorage::open(log, members, state.index)
-        .map_err(|error| corrupt(format!("log beside data applied up to {}: {error}", state.index)))?;
-    let truncated = log.truncated_index();
-    let node = RawNode::new(&raft_config(&config, state), log, &slog_to_tracing())
-        .map_err(|error| corrupt(format!("raft refuses the log: {error}")))?;
-    let lease = LeaseTracker::new(config.lease());
-    let most_applying = usize::try_from(config.max_apply_bytes).unwrap_or(usize::MAX).saturating_mul(8);
-    let peer = Peer::new(node, lease, most_applying, observer.clone());
-
+    let is_alone = transport.is_none();
+    let (dir, engine) = (parts.dir.clone(), Arc::clone(&parts.engine));
+    let Recovered { peer, delegate, applied, truncated } = recover(&config, parts, transport, &observer)?;
     let wires = Wires::new(config, &engine, observer);
-    let applied = Arc::new(AtomicU64::new(state.index));
-    let running = wires.start(peer, Delegate::new(state, unsaved), &applied, truncated, engine);
+    let applied = Arc::new(AtomicU64::new(applied));
+    let running = wires.start(peer, delegate, &applied, truncated, engine);
     let running = running.map_err(|source| OpenError::Io { path: dir, source })?;
-    wait_until_serving(&running)?;
-    Ok(running)
-}
-
-fn raft_config(config: &Config, state: ApplyState) -> raft::Config {
-    raft::Config {
-        id: ONLY_REPLICA,
-        election_tick: config.election_ticks,
-        heartbeat_tick: config.heartbeat_ticks,
-        applied: state.index,
-        max_size_per_msg: config.max_apply_bytes,
-        max_committed_size_per_ready: config.max_apply_bytes,
-        max_inflight_msgs: 256,
-        check_quorum: true,
-        pre_vote: true,
-        ..raft::Config::default()
+    if is_alone {
+        wait_until_serving(&running)?;
     }
+    Ok(running)
 }
 
 /// The mailboxes and handles between the rooms, before any thread runs.
@@ -140,6 +99,7 @@ impl Wires {
             scheduler: Arc::clone(&scheduler),
             oracle: TimestampOracle::default(),
             applied: Arc::clone(applied),
+            status: SharedStatus::default(),
             threads: Arc::clone(&threads),
         };
         let start = |group: &Handles, name: &str, body: Box<dyn FnOnce() + Send>| {
@@ -176,7 +136,8 @@ impl Wires {
         };
         start(&threads.maintenance.1, "maintenance", Box::new(move || maintenance.run()))?;
         let own = Arc::clone(&scheduler);
-        let store = Store { peer, mailbox: raftstore, apply, scheduler: own, tick: config.tick };
+        let status = running.status.clone();
+        let store = Store { peer, mailbox: raftstore, apply, scheduler: own, status, tick: config.tick };
         start(&threads.raftstore.1, "raftstore", Box::new(move || store.run()))?;
         Ok(running)
     }

@@ -9,8 +9,15 @@ use std::{
 };
 
 use crate::{
-    apply::task::ApplyTask, client::oracle::TimestampOracle, engine::Engine, mailbox::Mailbox,
-    maintenance::Never, raftstore::msg::StoreMsg, scheduler::Scheduler, storage::InFlightCounts, threads,
+    apply::task::ApplyTask,
+    client::oracle::TimestampOracle,
+    engine::Engine,
+    mailbox::Mailbox,
+    maintenance::Never,
+    raftstore::{msg::StoreMsg, status::SharedStatus},
+    scheduler::Scheduler,
+    storage::InFlightCounts,
+    threads,
 };
 
 /// Everything that runs.
@@ -18,6 +25,7 @@ pub(crate) struct Running {
     pub(crate) scheduler: Arc<Scheduler>,
     pub(crate) oracle: TimestampOracle,
     pub(crate) applied: Arc<AtomicU64>,
+    pub(crate) status: SharedStatus,
     pub(crate) threads: Arc<Threads>,
 }
 

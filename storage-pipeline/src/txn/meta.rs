@@ -1,4 +1,4 @@
-//! The two numbers that the pipeline itself keeps in the `meta` column family. Hands on their values and changes.
+//! The numbers that the pipeline itself keeps in the `meta` column family. Hands on their values and changes.
 
 use crate::{
     engine::{Cf, Modify, Snapshot},
@@ -12,6 +12,8 @@ pub enum Number {
     SafePoint,
     /// No timestamp at or above it was handed out. It never falls.
     TimestampBound,
+    /// Id of the replica that the data belongs to. It never changes.
+    Replica,
 }
 
 impl Number {
@@ -21,6 +23,7 @@ impl Number {
         match self {
             Self::SafePoint => b"gc_safe_point",
             Self::TimestampBound => b"timestamp_bound",
+            Self::Replica => b"replica",
         }
     }
 

@@ -1,0 +1,121 @@
+//! What a peer does about who leads: it counts time, gives votes or withholds them, renews its lease, and answers
+//! everybody when its leadership ends. Pure.
+
+use std::time::Instant;
+
+use raft::{
+    StateRole,
+    eraftpb::{Message, MessageType},
+};
+
+use crate::{
+    error::{Cause, Error, Outcome},
+    raftstore::{
+        peer::{Effects, Peer},
+        status::{ReplicaStatus, Role},
+    },
+    scheduler::task::Settled,
+};
+
+impl Peer {
+    /// Takes a message of another replica, which was checked.
+    pub(crate) fn step(&mut self, message: Message) {
+        let kind = message.get_msg_type();
+        let asks_for_a_vote = matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote);
+        if asks_for_a_vote && self.ticks_to_vote > 0 && !self.is_only_voter() {
+            return;
+        }
+        if let Err(error) = self.node.step(message) {
+            tracing::debug!(%error, ?kind, "raft does not take a message");
+        }
+    }
+
+    /// Asks another voter to take over. Nothing is proposed meanwhile; if nothing comes of it within an election timeout,
+    /// this replica goes on leading.
+    pub(crate) fn transfer_leader(&mut self, to: u64) {
+        if self.is_leading() {
+            self.node.transfer_leader(to);
+        }
+    }
+
+    /// One tick of raft's clock. `now` was read before it.
+    pub(crate) fn tick(&mut self, now: Instant) {
+        self.now = now;
+        self.ticks_to_vote = self.ticks_to_vote.saturating_sub(1);
+        self.node.tick();
+        if !self.is_leading() {
+            return;
+        }
+        if self.is_only_voter() {
+            // A round to a quorum of one is acknowledged as it is sent.
+            self.lease.acknowledged(now);
+        } else if self.ticks_to_question > 0 {
+            self.ticks_to_question -= 1;
+        } else if self.ask() {
+            self.ticks_to_question = self.node.raft.heartbeat_timeout() - 1;
+        }
+    }
+
+    /// Leadership of a term began or ended.
+    pub(super) fn follow_role(&mut self, effects: &mut Effects) {
+        let leads = (self.node.raft.state == StateRole::Leader).then_some(self.node.raft.term);
+        if leads == self.leads {
+            return;
+        }
+        self.leads = leads;
+        self.ticks_to_question = 0;
+        self.lease.leads(leads);
+        // Their entries may still be committed by a later leader: nobody here knows, and a snapshot of a later term
+        // needs an applied entry of that term, which comes after them.
+        for pending in self.proposals.take_all() {
+            let reply = Outcome::Indeterminate(Cause::LeadershipLost);
+            effects.settled.push(Settled::without_entry(pending.task, reply));
+        }
+        let not_leader = self.not_leader();
+        for job in self.reads.take_unconfirmed() {
+            effects.settled.push(Settled::without_entry(job.task, Outcome::NotExecuted(not_leader.clone())));
+        }
+    }
+
+    /// Asks raft to confirm the leadership, for whoever waits and for the lease. Before an entry of its own term is
+    /// committed raft would drop the question without a word, so reads are kept until then.
+    pub(super) fn ask(&mut self) -> bool {
+        let answers = self.is_leading() && self.node.raft.commit_to_current_term();
+        if answers {
+            let question = self.reads.ask();
+            // The last tick came before the question leaves, so the lease ends too early rather than too late.
+            self.lease.asked(question, self.now);
+            self.node.read_index(question.to_be_bytes().to_vec());
+        }
+        answers
+    }
+
+    /// What this replica knows of its group.
+    pub(crate) fn status(&self) -> ReplicaStatus {
+        let raft = &self.node.raft;
+        let role = match raft.state {
+            StateRole::Leader => Role::Leader,
+            StateRole::Follower => Role::Follower,
+            StateRole::Candidate | StateRole::PreCandidate => Role::Candidate,
+        };
+        let leader = Some(raft.leader_id).filter(|id| *id != raft::INVALID_ID);
+        ReplicaStatus { replica: raft.id, role, term: raft.term, leader }
+    }
+
+    /// Whether this replica leads in raft's eyes and has followed raft in that.
+    pub(super) fn is_leading(&self) -> bool {
+        let raft = &self.node.raft;
+        raft.state == StateRole::Leader && self.leads == Some(raft.term)
+    }
+
+    pub(super) fn is_only_voter(&self) -> bool {
+        let raft = &self.node.raft;
+        raft.promotable() && raft.prs().is_singleton()
+    }
+
+    pub(super) fn not_leader(&self) -> Error {
+        let leader =
+            Some(self.node.raft.leader_id).filter(|id| *id != raft::INVALID_ID && self.leads.is_none());
+        Error::NotLeader { leader }
+    }
+}

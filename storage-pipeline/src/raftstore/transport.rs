@@ -1,0 +1,139 @@
+//! How raft's messages leave a replica and reach one. The sending side is a trait, so that a network in one process,
+//! one of sockets and a simulator can take each other's place. The receiving side takes what a replica may be sent.
+
+use std::fmt;
+
+pub use raft::eraftpb::{Message, MessageType};
+
+/// Sends raft's messages to the other replicas of the group.
+///
+/// A message may be lost, delayed, doubled or overtaken: raft sends again what is missing. It must reach the replica
+/// that it names or nobody, and it must not be changed on its way.
+///
+/// ```
+/// use std::sync::mpsc;
+/// use storage_pipeline::raftstore::transport::{Message, Transport};
+///
+/// struct Queue(mpsc::SyncSender<Message>);
+///
+/// impl Transport for Queue {
+///     fn send(&self, messages: Vec<Message>) {
+///         for message in messages {
+///             // A full queue loses the message; waiting for it would stop the raftstore.
+///             let _ = self.0.try_send(message);
+///         }
+///     }
+/// }
+///
+/// let (sender, receiver) = mpsc::sync_channel(1);
+/// Queue(sender).send(vec![Message { to: 2, ..Message::default() }, Message { to: 3, ..Message::default() }]);
+/// assert_eq!(receiver.try_iter().map(|message| message.to).collect::<Vec<_>>(), [2]);
+/// ```
+pub trait Transport: Send + 'static {
+    /// Takes messages in the order in which raft sent them, each for the replica in its field `to`. It must not block:
+    /// what finds no room is dropped. The raftstore calls it, with no lock held.
+    fn send(&self, messages: Vec<Message>);
+}
+
+/// Why a replica does not take a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MessageRefused {
+    /// It is for another replica.
+    WrongReplica {
+        /// Id of the replica that it names.
+        to: u64,
+    },
+    /// No replica sends such a message to another one: raft would take it for a wish of its own, or for one that was
+    /// passed on, and nothing is passed on here.
+    NotForPeers(MessageType),
+    /// It names no sender, no term, or this very replica as its sender.
+    Anonymous,
+    /// As many messages wait as the raftstore takes. The sender's raft sends it again.
+    Full,
+    /// The replica has closed.
+    Closed,
+}
+
+impl fmt::Display for MessageRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WrongReplica { to } => write!(f, "the message is for replica {to}"),
+            Self::NotForPeers(kind) => write!(f, "replicas do not send each other a {kind:?}"),
+            Self::Anonymous => f.write_str("the message does not say who sent it in which term"),
+            Self::Full => f.write_str("too many messages wait for the raftstore"),
+            Self::Closed => f.write_str("the replica is closed"),
+        }
+    }
+}
+
+impl std::error::Error for MessageRefused {}
+
+/// Whether `replica` may be sent this message by another one.
+///
+/// Its sender need not be a member that the replica knows: one that lags behind does not know its newest members yet,
+/// and has to follow and elect them all the same. Who belongs to the group at all is for the transport to know.
+pub(crate) fn check(message: &Message, replica: u64) -> Result<(), MessageRefused> {
+    if message.to != replica {
+        return Err(MessageRefused::WrongReplica { to: message.to });
+    }
+    if message.from == raft::INVALID_ID || message.from == replica || message.term == 0 {
+        return Err(MessageRefused::Anonymous);
+    }
+    let kind = message.get_msg_type();
+    match kind {
+        MessageType::MsgAppend
+        | MessageType::MsgAppendResponse
+        | MessageType::MsgRequestVote
+        | MessageType::MsgRequestVoteResponse
+        | MessageType::MsgRequestPreVote
+        | MessageType::MsgRequestPreVoteResponse
+        | MessageType::MsgHeartbeat
+        | MessageType::MsgHeartbeatResponse
+        | MessageType::MsgTimeoutNow => Ok(()),
+        _ => Err(MessageRefused::NotForPeers(kind)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(kind: MessageType) -> Message {
+        let mut message = Message { from: 2, to: 1, term: 1, ..Message::default() };
+        message.set_msg_type(kind);
+        message
+    }
+
+    #[test]
+    fn only_what_replicas_send_each_other_is_taken() {
+        let taken =
+            (0..64).filter_map(MessageType::from_i32).filter(|kind| check(&message(*kind), 1).is_ok());
+        let taken: Vec<_> = taken.collect();
+        assert!(taken.contains(&MessageType::MsgAppend) && taken.contains(&MessageType::MsgTimeoutNow));
+        for never in [
+            MessageType::MsgHup,
+            MessageType::MsgPropose,
+            MessageType::MsgReadIndex,
+            MessageType::MsgTransferLeader,
+            MessageType::MsgUnreachable,
+            MessageType::MsgCheckQuorum,
+        ] {
+            assert_eq!(check(&message(never), 1), Err(MessageRefused::NotForPeers(never)));
+        }
+    }
+
+    #[test]
+    fn a_message_for_another_replica_or_from_nobody_is_refused() {
+        let heartbeat = message(MessageType::MsgHeartbeat);
+        assert_eq!(check(&heartbeat, 3), Err(MessageRefused::WrongReplica { to: 1 }));
+        for anonymous in [
+            Message { from: 0, ..heartbeat.clone() },
+            Message { from: 1, ..heartbeat.clone() },
+            // Raft takes one without a term for its own.
+            Message { term: 0, ..heartbeat },
+        ] {
+            assert_eq!(check(&anonymous, 1), Err(MessageRefused::Anonymous));
+        }
+    }
+}

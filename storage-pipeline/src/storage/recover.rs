@@ -1,0 +1,121 @@
+//! What a replica is when it starts: its log, its data and its membership, checked against each other. Hands on the
+//! peer and the delegate that go on from there.
+
+use std::time::Instant;
+
+use raft::{RawNode, eraftpb::ConfState};
+
+use crate::{
+    apply::{
+        delegate::Delegate,
+        state::{ApplyState, load_conf_state},
+    },
+    config::{Config, ConfigError},
+    engine::{Engine, WriteBatch},
+    error::{Error, OpenError},
+    local_reader::lease::LeaseTracker,
+    observe::Observer,
+    raft_log::slog_to_tracing,
+    raftstore::{
+        log_storage::LogStorage,
+        peer::Peer,
+        transport::{Message, Transport},
+    },
+    storage::Parts,
+    txn::meta::Number,
+};
+
+/// A replica that can start.
+pub(super) struct Recovered {
+    pub(super) peer: Peer,
+    pub(super) delegate: Delegate,
+    /// What is applied.
+    pub(super) applied: u64,
+    /// Up to where the log was truncated.
+    pub(super) truncated: u64,
+}
+
+/// The transport of a replica without others, which never has anything to send.
+struct Nobody;
+
+impl Transport for Nobody {
+    fn send(&self, messages: Vec<Message>) {
+        tracing::error!("{} messages for replicas that cannot be reached", messages.len());
+    }
+}
+
+/// Reads the two stores of a replica. Without a transport it must be the only one of its group.
+pub(super) fn recover(
+    config: &Config,
+    parts: Parts,
+    transport: Option<Box<dyn Transport>>,
+    observer: &Observer,
+) -> Result<Recovered, OpenError> {
+    let Parts { dir, engine, log } = parts;
+    let corrupt = |what: String| OpenError::Corrupt { path: dir.clone(), what };
+    let in_data = |error: Error| corrupt(error.to_string());
+    let state = ApplyState::load(&*engine.snapshot()).map_err(in_data)?;
+    let saved = load_conf_state(&*engine.snapshot()).map_err(in_data)?;
+    let is_new = saved.is_none();
+    let members = saved.unwrap_or_else(|| voters(&config.voters));
+    if transport.is_none() && members != voters(&[config.replica_id]) {
+        if is_new {
+            return Err(OpenError::Config(ConfigError {
+                field: "voters",
+                value: format!("{:?}", config.voters),
+                range: format!("[{}], the list for a store without a transport", config.replica_id),
+            }));
+        }
+        return Err(corrupt(
+            "its replica is one of several, and it was opened without a transport".to_owned(),
+        ));
+    }
+    identify(&*engine, config.replica_id).map_err(in_data)?;
+    let delegate = Delegate::new(state, is_new.then(|| members.clone()));
+    let log = LogStorage::open(log, members, state.index)
+        .map_err(|error| corrupt(format!("log beside data applied up to {}: {error}", state.index)))?;
+    let truncated = log.truncated_index();
+    let node = RawNode::new(&raft_config(config, state), log, &slog_to_tracing())
+        .map_err(|error| corrupt(format!("raft refuses the log: {error}")))?;
+    let lease = LeaseTracker::new(config.lease());
+    let transport = transport.unwrap_or_else(|| Box::new(Nobody));
+    let peer = Peer::new(node, transport, lease, config.max_apply_bytes, Instant::now(), observer.clone());
+    Ok(Recovered { peer, delegate, applied: state.index, truncated })
+}
+
+/// A membership of these voters and nobody else.
+fn voters(ids: &[u64]) -> ConfState {
+    ConfState { voters: ids.to_vec(), ..ConfState::default() }
+}
+
+/// Makes sure that the data belongs to this replica. Under another id it would break the promises of the first one: it
+/// could vote twice.
+fn identify(engine: &dyn Engine, replica: u64) -> Result<(), Error> {
+    match Number::Replica.load(&*engine.snapshot())? {
+        Some(owner) if owner == replica => Ok(()),
+        Some(owner) => {
+            Err(Error::Corrupt(format!("it is the data of replica {owner}, not of replica {replica}").into()))
+        }
+        None => {
+            let mut batch = WriteBatch::default();
+            batch.push(Number::Replica.put(replica));
+            engine.write(&batch)?;
+            Ok(engine.sync()?)
+        }
+    }
+}
+
+fn raft_config(config: &Config, state: ApplyState) -> raft::Config {
+    raft::Config {
+        id: config.replica_id,
+        election_tick: config.election_ticks,
+        heartbeat_tick: config.heartbeat_ticks,
+        applied: state.index,
+        max_size_per_msg: config.max_apply_bytes,
+        max_committed_size_per_ready: config.max_apply_bytes,
+        max_inflight_msgs: 256,
+        check_quorum: true,
+        pre_vote: true,
+        ..raft::Config::default()
+    }
+}

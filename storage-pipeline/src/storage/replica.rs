@@ -1,0 +1,58 @@
+//! A store as one of several replicas: what reaches it from the others, what it knows of them, and the wish that
+//! another one leads.
+
+use std::sync::Arc;
+
+use crate::{
+    config::Config,
+    error::OpenError,
+    observe::Observe,
+    raftstore::{
+        status::ReplicaStatus,
+        transport::{self, Message, MessageRefused, Transport},
+    },
+    storage::{Parts, Storage, open},
+};
+
+impl Storage {
+    /// Opens one replica of a group whose members reach each other through `transport`. It returns once the replica
+    /// runs; whether it leads, and when, is decided with the others. What the others send it is handed to
+    /// [`receive`](Self::receive).
+    ///
+    /// A group begins with the replicas that [`Config::voters`] names, and each must be opened with the same list. Later
+    /// the replica knows the members from its own data.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_replica(
+        config: Config,
+        parts: Parts,
+        transport: Box<dyn Transport>,
+        observer: Option<Arc<dyn Observe>>,
+    ) -> Result<Self, OpenError> {
+        config.validate().map_err(OpenError::Config)?;
+        open::open(config, parts, Some(transport), observer).map(|running| Self(Arc::new(running)))
+    }
+
+    /// Takes a message that another replica's raft sent. Never blocks.
+    ///
+    /// # Errors
+    /// Why it is not taken. A message that belongs here is lost then, and raft sends it again.
+    pub fn receive(&self, message: Message) -> Result<(), MessageRefused> {
+        transport::check(&message, self.0.scheduler.config.replica_id)?;
+        self.0.scheduler.reader.router.raft(message)
+    }
+
+    /// What this replica knows of its group.
+    #[must_use]
+    pub fn status(&self) -> ReplicaStatus {
+        self.0.status.get()
+    }
+
+    /// Asks a voter to take over the leadership, if this replica has it. Returns at once, before anything has come of it;
+    /// [`status`](Self::status) shows who leads. Writes are refused as [`NotLeader`](crate::Error::NotLeader) meanwhile.
+    /// Where nothing comes of it within an election timeout, this replica goes on leading.
+    pub fn transfer_leader(&self, to: u64) {
+        self.0.scheduler.reader.router.transfer_leader(to);
+    }
+}
