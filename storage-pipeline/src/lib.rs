@@ -5,6 +5,8 @@
 //! Start at [`storage::Storage`]; the modules stand in the order in which a write moves through them.
 
 pub(crate) mod primitive;
+#[cfg(feature = "store")]
+pub(crate) mod clock;
 pub mod completion_mode;
 pub mod config;
 pub mod error;

@@ -11,6 +11,7 @@ use std::{
 };
 
 use crate::{
+    clock,
     engine::{Engine, EngineError},
     mailbox::{Mailbox, Received},
     raftstore::router::Router,
@@ -39,13 +40,21 @@ impl Maintenance {
     pub(crate) fn run(mut self) {
         let mut nothing = VecDeque::new();
         while self.mailbox.receive_all(&mut nothing, Some(Instant::now() + PERIOD)) != Received::Closed {
-            self.scheduler.tell_overdue(Instant::now());
-            if let Err(error) = self.truncate_log() {
-                // A failed sync is never repeated: what reached the disk is unknown from here on.
-                self.scheduler.poison(&format!("syncing the data: {error}"));
+            if !self.turn() {
                 return;
             }
         }
+    }
+
+    /// Looks at the deadlines and at the log once. Says whether the thread goes on.
+    pub(crate) fn turn(&mut self) -> bool {
+        self.scheduler.tell_overdue(clock::now());
+        if let Err(error) = self.truncate_log() {
+            // A failed sync is never repeated: what reached the disk is unknown from here on.
+            self.scheduler.poison(&format!("syncing the data: {error}"));
+            return false;
+        }
+        true
     }
 
     fn truncate_log(&mut self) -> Result<(), EngineError> {

@@ -46,14 +46,19 @@ impl std::fmt::Debug for WorkerTask {
 /// Runs one worker.
 pub(crate) fn run(scheduler: &Scheduler) {
     while let Some(task) = scheduler.workers.receive() {
-        match task {
-            WorkerTask::Process { job, snapshot, term } => {
-                if let Err(settled) = process(job, &*snapshot, term, scheduler) {
-                    scheduler.settle_on_worker(settled);
-                }
+        turn(scheduler, task);
+    }
+}
+
+/// Does what a worker is sent.
+pub(crate) fn turn(scheduler: &Scheduler, task: WorkerTask) {
+    match task {
+        WorkerTask::Process { job, snapshot, term } => {
+            if let Err(settled) = process(job, &*snapshot, term, scheduler) {
+                scheduler.settle_on_worker(settled);
             }
-            WorkerTask::Finish(batch) => scheduler.finish(batch),
         }
+        WorkerTask::Finish(batch) => scheduler.finish(batch),
     }
 }
 

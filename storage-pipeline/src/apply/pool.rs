@@ -15,6 +15,7 @@ use crate::{
         delegate::{Delegate, Prepared},
         task::ApplyTask,
     },
+    clock,
     engine::{Engine, EngineError},
     mailbox::{Mailbox, Received},
     observe::{FailPoint, Moment},
@@ -47,14 +48,22 @@ impl Applier {
                 return;
             }
             patience.received(tasks.iter().map(|task| task.proposals.len()).sum(), Instant::now());
-            while !tasks.is_empty() {
-                if let Err(error) = self.apply_some(&mut tasks) {
-                    self.scheduler.poison(&format!("applying committed entries: {error}"));
-                    return;
-                }
+            if !self.turn(&mut tasks) {
+                return;
             }
             patience.done(Instant::now());
         }
+    }
+
+    /// Applies tasks, in as many batches as they need. Says whether the thread goes on.
+    pub(crate) fn turn(&mut self, tasks: &mut VecDeque<ApplyTask>) -> bool {
+        while !tasks.is_empty() {
+            if let Err(error) = self.apply_some(tasks) {
+                self.scheduler.poison(&format!("applying committed entries: {error}"));
+                return false;
+            }
+        }
+        true
     }
 
     /// Applies as many tasks as one batch may hold.
@@ -80,7 +89,7 @@ impl Applier {
         observer.note(Moment::Applied { index: state.index });
         // The report goes before the callbacks, so that a slow one delays no read that waits for this index.
         self.router.applied(ApplyRes { index: state.index, term: state.term, bytes });
-        let applied_at = Some(Instant::now());
+        let applied_at = Some(clock::now());
         settled.iter_mut().for_each(|settled| settled.applied_at = applied_at);
         self.scheduler.settle_all(settled);
         Ok(())

@@ -1,11 +1,12 @@
 //! The local reader: takes a snapshot under the leader's lease, or sends the job through ReadIndex. Hands jobs with
 //! their snapshots on to the worker pool.
 
-use std::{fmt, sync::Arc, time::Instant};
+use std::{fmt, sync::Arc};
 
 pub(crate) mod lease;
 
 use crate::{
+    clock,
     config::ReadPolicy,
     engine::Engine,
     error::Error,
@@ -41,7 +42,7 @@ impl LocalReader {
         if self.policy == ReadPolicy::Lease {
             let snapshot = self.engine.snapshot();
             // The clock is read after the snapshot was taken: a lease that is valid now was valid then.
-            if let Some(term) = self.lease.term_at(Instant::now()) {
+            if let Some(term) = self.lease.term_at(clock::now()) {
                 self.observer.note(Moment::SnapshotTaken { cid: job.task.context().cid, under_lease: true });
                 let task = WorkerTask::Process { job, snapshot, term };
                 return self.workers.send(task).map_err(|task| (task.into_job(), Error::Closed));

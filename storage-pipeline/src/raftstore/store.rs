@@ -9,6 +9,7 @@ use std::{
 
 use crate::{
     apply::task::ApplyTask,
+    clock,
     engine::EngineError,
     error::Outcome,
     local_reader::lease::Lease,
@@ -30,56 +31,104 @@ pub(crate) struct Store {
     pub(crate) apply: Mailbox<ApplyTask>,
     pub(crate) scheduler: Arc<Scheduler>,
     pub(crate) status: SharedStatus,
-    pub(crate) tick: Duration,
+    tick: Duration,
+    next_tick: Instant,
+    /// The lease that readers see.
+    published: Option<Lease>,
+    /// What the peer wants done and is not done yet; empty between two turns.
+    effects: Effects,
 }
 
 impl Store {
+    pub(crate) fn new(
+        peer: Peer,
+        mailbox: Mailbox<StoreMsg>,
+        apply: Mailbox<ApplyTask>,
+        scheduler: Arc<Scheduler>,
+    ) -> Self {
+        Self {
+            peer,
+            mailbox,
+            apply,
+            status: SharedStatus::default(),
+            tick: scheduler.config.tick,
+            next_tick: clock::now(),
+            published: None,
+            effects: Effects::default(),
+            scheduler,
+        }
+    }
+
     /// Runs until the mailbox is closed and empty.
     pub(crate) fn run(mut self) {
         if let Err(error) = self.drive() {
-            self.scheduler.reader.lease.publish(None);
-            self.scheduler.poison(&format!("raft log: {error}"));
-            self.mailbox.close();
+            self.fail(&error);
         }
     }
 
     fn drive(&mut self) -> Result<(), EngineError> {
-        self.peer.campaign_alone().map_err(EngineError::new)?;
+        self.begin()?;
         let mut messages = VecDeque::new();
-        let mut effects = Effects::default();
-        let mut published = None;
-        let mut next_tick = Instant::now();
-        let mut patience = Patience::new(self.scheduler.config.stay_awake, next_tick);
+        let mut patience = Patience::new(self.scheduler.config.stay_awake, Instant::now());
         loop {
-            self.peer.round(&mut effects)?;
-            self.publish(&mut published);
-            self.act(&mut effects);
-            patience.done(Instant::now());
             patience.stay_awake(&self.mailbox);
             // A report of apply for which nothing waits is read with the next message, or tick.
             let disturb = if self.peer.awaits_apply() { Disturb::Always } else { Disturb::Undisturbed };
-            if self.mailbox.receive_if(&mut messages, Some(next_tick), disturb) == Received::Closed {
-                self.scheduler.reader.lease.publish(None);
-                self.peer.last_round(&mut effects)?;
-                self.act(&mut effects);
-                return Ok(());
+            if self.mailbox.receive_if(&mut messages, Some(self.next_tick), disturb) == Received::Closed {
+                return self.end();
             }
-            let now = Instant::now();
             let proposals = messages.iter().filter(|message| matches!(message, StoreMsg::Propose(_)));
-            patience.received(proposals.count(), now);
-            for message in messages.drain(..) {
-                self.handle(message, &mut effects)?;
-            }
-            if now >= next_tick {
-                // Ticks missed in a stall are not replayed: time in which this thread stood still proves nothing
-                // about the others.
-                next_tick = now + self.tick;
-                self.peer.tick(now);
-            }
+            patience.received(proposals.count(), Instant::now());
+            self.turn(&mut messages)?;
+            patience.done(Instant::now());
         }
     }
 
-    fn handle(&mut self, message: StoreMsg, effects: &mut Effects) -> Result<(), EngineError> {
+    /// What comes before any message.
+    pub(crate) fn begin(&mut self) -> Result<(), EngineError> {
+        self.peer.campaign_alone().map_err(EngineError::new)?;
+        self.round()
+    }
+
+    /// Takes messages, and a tick where one is due, and does everything that comes of them.
+    pub(crate) fn turn(&mut self, messages: &mut VecDeque<StoreMsg>) -> Result<(), EngineError> {
+        let now = clock::now();
+        for message in messages.drain(..) {
+            self.handle(message)?;
+        }
+        if now >= self.next_tick {
+            // Ticks missed in a stall are not replayed: time in which this thread stood still proves nothing about the
+            // others.
+            self.next_tick = now + self.tick;
+            self.peer.tick(now);
+        }
+        self.round()
+    }
+
+    /// What comes after the last message.
+    pub(crate) fn end(&mut self) -> Result<(), EngineError> {
+        self.scheduler.reader.lease.publish(None);
+        self.peer.last_round(&mut self.effects)?;
+        self.act();
+        Ok(())
+    }
+
+    /// The log has failed: nothing more is acknowledged.
+    pub(crate) fn fail(&self, error: &EngineError) {
+        self.scheduler.reader.lease.publish(None);
+        self.scheduler.poison(&format!("raft log: {error}"));
+        self.mailbox.close();
+    }
+
+    fn round(&mut self) -> Result<(), EngineError> {
+        self.peer.round(&mut self.effects)?;
+        self.publish();
+        self.act();
+        Ok(())
+    }
+
+    fn handle(&mut self, message: StoreMsg) -> Result<(), EngineError> {
+        let effects = &mut self.effects;
         match message {
             StoreMsg::Propose(proposal) => self.peer.propose(proposal, effects),
             StoreMsg::Read(job) => self.peer.read(job, effects),
@@ -94,10 +143,10 @@ impl Store {
         Ok(())
     }
 
-    fn publish(&self, published: &mut Option<Lease>) {
+    fn publish(&mut self) {
         let lease = self.peer.lease();
-        if lease != *published {
-            *published = lease;
+        if lease != self.published {
+            self.published = lease;
             self.scheduler.reader.lease.publish(lease);
         }
         let status = self.peer.status();
@@ -106,7 +155,8 @@ impl Store {
         }
     }
 
-    fn act(&self, effects: &mut Effects) {
+    fn act(&mut self) {
+        let effects = &mut self.effects;
         self.peer.send_withheld(std::mem::take(&mut effects.messages));
         for task in effects.apply.drain(..) {
             if self.apply.send(task).is_err() {

@@ -9,6 +9,7 @@ use std::{
 };
 
 use crate::{
+    clock,
     command::Command,
     completion_mode::Releaser,
     config::Config,
@@ -111,7 +112,7 @@ impl Scheduler {
         if self.is_closing() {
             return Err(self.refusal());
         }
-        if task.context().deadline <= Instant::now() {
+        if task.context().deadline <= clock::now() {
             return Err(Error::DeadlineExceeded);
         }
         let room = self.in_flight.reserve(task.context().bytes).ok_or(Error::SchedTooBusy)?;

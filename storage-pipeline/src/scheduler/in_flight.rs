@@ -1,7 +1,7 @@
 //! The books: every accepted command from admission until it is settled and released, and the bound on them.
 //! Hands on the commands that must be answered early.
 
-use std::{collections::HashMap, time::Instant};
+use std::{collections::BTreeMap, time::Instant};
 
 use crate::{
     primitive::{AtomicU64, Mutex, Ordering},
@@ -27,7 +27,8 @@ pub struct InFlight {
 
 #[derive(Debug, Default)]
 struct Shard {
-    tasks: HashMap<u64, Task>,
+    /// In the order of their numbers, which is that of their admission.
+    tasks: BTreeMap<u64, Task>,
     closed: bool,
 }
 
@@ -116,7 +117,7 @@ impl InFlight {
     pub fn discard(&self) -> Vec<Task> {
         let tasks = self.collect(|shard, tasks| {
             shard.closed = true;
-            tasks.extend(shard.tasks.drain().map(|(_, task)| task));
+            tasks.extend(std::mem::take(&mut shard.tasks).into_values());
         });
         tasks.iter().for_each(|task| self.give_back(COMMAND + task.context().bytes as u64));
         tasks

@@ -1,9 +1,8 @@
 //! From a decided command to the raftstore: by a worker that decided it on a snapshot, or straight from its latches where
 //! it reads nothing. Hands on proposals; what nobody takes comes back settled.
 
-use std::time::Instant;
-
 use crate::{
+    clock,
     command::Processed,
     engine::modify,
     error::{Error, Outcome},
@@ -59,7 +58,7 @@ impl Scheduler {
         if is_abandoned && self.is_closing() {
             return Err(self.refusal());
         }
-        let is_late = is_abandoned || task.context().deadline <= Instant::now();
+        let is_late = is_abandoned || task.context().deadline <= clock::now();
         if is_late { Err(Error::DeadlineExceeded) } else { Ok(()) }
     }
 }

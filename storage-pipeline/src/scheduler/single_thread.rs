@@ -24,11 +24,14 @@ pub(crate) enum SchedulerMsg {
 pub(crate) fn run(scheduler: &Scheduler) {
     let mut messages = VecDeque::new();
     while scheduler.own.receive_all(&mut messages, None) != Received::Closed {
-        for message in messages.drain(..) {
-            match message {
-                SchedulerMsg::Command(job) => scheduler.start(job),
-                SchedulerMsg::Settled(batch) => scheduler.finish(batch),
-            }
-        }
+        messages.drain(..).for_each(|message| turn(scheduler, message));
+    }
+}
+
+/// Does what the scheduler thread is sent.
+pub(crate) fn turn(scheduler: &Scheduler, message: SchedulerMsg) {
+    match message {
+        SchedulerMsg::Command(job) => scheduler.start(job),
+        SchedulerMsg::Settled(batch) => scheduler.finish(batch),
     }
 }

@@ -8,6 +8,7 @@ use std::{
 mod parts;
 mod open;
 mod recover;
+mod rooms;
 mod running;
 mod raw;
 mod replica;
