@@ -72,6 +72,7 @@
 //! hand-over through it. `CallbackSlot::empty` and its likes are not `const` then, and `Reply::wait_timeout` is absent.
 //!
 //! [loom]: https://docs.rs/loom
+#![cfg_attr(not(any(feature = "wait", feature = "future")), doc = "[`reply`]: #features")]
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
