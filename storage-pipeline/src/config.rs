@@ -2,6 +2,10 @@
 
 use std::{fmt, path::PathBuf, time::Duration};
 
+mod raft_log;
+
+pub use raft_log::RaftLog;
+
 use crate::completion_mode::CompletionMode;
 
 /// How a snapshot is made safe to read.
@@ -32,6 +36,8 @@ pub struct Config {
     pub replica_id: u64,
     /// Ids of the replicas with which the group begins, all of which vote. Later the members are in the data.
     pub voters: Vec<u64>,
+    /// What keeps the raft log.
+    pub raft_log: RaftLog,
     /// Who tells the caller and who releases the latches.
     pub completion_mode: CompletionMode,
     /// Number of latch slots, a power of two. Keys that share a slot share its lock for some nanoseconds, no more.
@@ -79,6 +85,7 @@ impl Config {
             dir: dir.into(),
             replica_id: 1,
             voters: vec![1],
+            raft_log: RaftLog::default(),
             completion_mode: CompletionMode::default(),
             latch_slots: 4096,
             max_in_flight_commands: 16 * 1024,

@@ -377,6 +377,15 @@ pub enum OpenError {
         /// The newest format this version reads.
         supported: u32,
     },
+    /// The data directory was made with another kind of raft log than the configuration asks for.
+    OtherRaftLog {
+        /// Where that log is.
+        path: PathBuf,
+        /// What keeps it.
+        found: &'static str,
+        /// What was asked for.
+        wanted: &'static str,
+    },
     /// The data directory cannot be trusted.
     Corrupt {
         /// The file or directory.
@@ -414,6 +423,9 @@ impl fmt::Display for OpenError {
             Self::Locked { path } => write!(f, "{}: another process has it open", path.display()),
             Self::NewerFormat { path, found, supported } => {
                 write!(f, "{}: format {found} is newer than {supported}", path.display())
+            }
+            Self::OtherRaftLog { path, found, wanted } => {
+                write!(f, "{}: the raft log is kept by {found}, not by {wanted}", path.display())
             }
             Self::Corrupt { path, what } => write!(f, "{}: corrupt: {what}", path.display()),
             Self::Io { path, source } => write!(f, "{}: {source}", path.display()),

@@ -40,7 +40,7 @@ pub(crate) mod threads;
 #[cfg(feature = "store")]
 pub use client::{TransactionError, transaction::Transaction};
 pub use completion_mode::{CompletionMode, Releaser, UnknownMode};
-pub use config::{Config, ConfigError, ReadPolicy};
+pub use config::{Config, ConfigError, RaftLog, ReadPolicy};
 pub use error::{Cause, CommandError, Error, InvalidCommand, LockInfo, OpenError, Outcome, WriteConflict};
 #[cfg(feature = "store")]
 pub use storage::Storage;
@@ -52,6 +52,8 @@ pub mod docs {
     pub mod architecture {}
     #[doc = include_str!("../../docs/write-path.md")]
     pub mod write_path {}
+    #[doc = include_str!("../../docs/raft-log.md")]
+    pub mod raft_log {}
     #[doc = include_str!("../../docs/testing.md")]
     pub mod testing {}
 }

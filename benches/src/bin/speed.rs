@@ -1,5 +1,6 @@
 //! Raw puts beside the limit: a bare RocksDB with synced puts and its own group commit, on the same file system, rounds
-//! interleaved. Prints the ratio of the pipeline's QPS to the bare one's for each number of clients and mode.
+//! interleaved. Prints the ratio of the pipeline's QPS to the bare one's for each number of clients, mode and kind of
+//! raft log.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,7 +15,7 @@ use benches::{
     stats::{Ratio, median},
 };
 use clap::Parser;
-use storage_pipeline::{CompletionMode, Config, Storage};
+use storage_pipeline::{CompletionMode, Config, RaftLog, Storage};
 
 /// Compare the pipeline's raw puts with a bare RocksDB's synced puts.
 #[derive(Parser)]
@@ -32,6 +33,9 @@ struct Args {
     /// Completion modes.
     #[arg(long, value_delimiter = ',', default_values_t = CompletionMode::ALL)]
     modes: Vec<CompletionMode>,
+    /// Kinds of raft log.
+    #[arg(long, value_delimiter = ',', default_values_t = [RaftLog::default()])]
+    logs: Vec<RaftLog>,
     /// Bytes of a value.
     #[arg(long, default_value_t = 150)]
     value: usize,
@@ -62,16 +66,17 @@ fn run(args: &Args) -> Result<(), Failure> {
         None => tempfile::tempdir()?,
     };
     let next = AtomicU64::new(0);
+    let contenders: Vec<_> =
+        args.modes.iter().flat_map(|mode| args.logs.iter().map(|log| (*mode, *log))).collect();
     for &clients in &args.threads {
         let mut bare_qps = Vec::new();
-        let mut qps = vec![Vec::new(); args.modes.len()];
+        let mut qps = vec![Vec::new(); contenders.len()];
         for round in 0..args.rounds {
             // Only one contender has its files open at a time, so none pays for another's background work.
             bare_qps.push(bare(&dir.path().join("bare"), args, clients, &next)?);
-            for turn in 0..args.modes.len() {
-                let which = (turn + round) % args.modes.len();
-                let mode = args.modes[which];
-                qps[which].push(pipeline(&dir.path().join(mode.to_string()), mode, args, clients, &next)?);
+            for turn in 0..contenders.len() {
+                let which = (turn + round) % contenders.len();
+                qps[which].push(pipeline(dir.path(), contenders[which], args, clients, &next)?);
             }
         }
         println!(
@@ -79,13 +84,23 @@ fn run(args: &Args) -> Result<(), Failure> {
             median(&bare_qps),
             args.rounds
         );
-        for (mode, qps) in args.modes.iter().zip(&qps) {
-            let ratio = Ratio::paired(qps, &bare_qps).ok_or("a round without a single put")?;
-            let Ratio { median: middle, low, high } = ratio;
-            println!("  {mode:<25} {:>7.0} puts/s, ratio {middle:.2} [{low:.2} {high:.2}]", median(qps));
+        for ((mode, log), own) in contenders.iter().zip(&qps) {
+            print!("  {mode:<25} {log:<12} {:>7.0} puts/s", median(own));
+            print!(", to bare {}", ratio(own, &bare_qps)?);
+            // The same mode on the first kind of log.
+            let first = contenders.iter().position(|(other, _)| other == mode).unwrap_or(0);
+            if args.logs.len() > 1 {
+                print!(", to {} {}", args.logs[0], ratio(own, &qps[first])?);
+            }
+            println!();
         }
     }
     Ok(())
+}
+
+fn ratio(own: &[f64], base: &[f64]) -> Result<String, Failure> {
+    let Ratio { median, low, high } = Ratio::paired(own, base).ok_or("a round without a single put")?;
+    Ok(format!("{median:.2} [{low:.2} {high:.2}]"))
 }
 
 fn bare(dir: &Path, args: &Args, clients: u64, next: &AtomicU64) -> Result<f64, Failure> {
@@ -99,16 +114,17 @@ fn bare(dir: &Path, args: &Args, clients: u64, next: &AtomicU64) -> Result<f64, 
 
 fn pipeline(
     dir: &Path,
-    mode: CompletionMode,
+    (mode, log): (CompletionMode, RaftLog),
     args: &Args,
     clients: u64,
     next: &AtomicU64,
 ) -> Result<f64, Failure> {
-    let mut config = Config::new(dir);
+    let mut config = Config::new(dir.join(format!("{mode} {log}")));
     config.completion_mode = mode;
     if let Some(micros) = args.stay_awake_us {
         config.stay_awake = Duration::from_micros(micros);
     }
+    config.raft_log = log;
     let storage = Storage::open(config)?;
     timed(args, clients, next, &|key, value| Ok(storage.raw_put(&key.to_be_bytes(), value).into_result()?))
 }

@@ -1,6 +1,6 @@
 //! Writes until it is killed and prints each acknowledged number: the victim of the crash tests.
 //!
-//! `crash-writer DIR MODE ROUND`. Number `n` stands for a raw key and for a transaction of two keys, each with the value
+//! `crash-writer DIR MODE ROUND [RAFT-LOG]`. Number `n` stands for a raw key and for a transaction of two keys, each with the value
 //! `ROUND-n`; a line `n;` is printed once both are acknowledged.
 
 use std::{
@@ -15,8 +15,13 @@ use storage_pipeline::{Config, Storage};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<_> = env::args().skip(1).collect();
-    let [dir, mode, round] = args.as_slice() else { return Err("usage: crash-writer DIR MODE ROUND".into()) };
+    let [dir, mode, round, log @ ..] = args.as_slice() else {
+        return Err("usage: crash-writer DIR MODE ROUND [RAFT-LOG]".into());
+    };
     let mut config = Config::new(dir);
+    if let Some(log) = log.first() {
+        config.raft_log = log.parse()?;
+    }
     config.completion_mode = mode.parse()?;
     let storage = Storage::open(config)?;
     say("open");

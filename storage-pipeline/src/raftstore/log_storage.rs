@@ -6,6 +6,8 @@ use raft::eraftpb::{ConfState, Entry, HardState};
 mod codec;
 mod engine;
 mod memory_log;
+#[cfg(feature = "raft-engine")]
+mod raft_engine;
 mod raft_view;
 mod recent;
 mod recover;
@@ -15,6 +17,8 @@ mod wal_room;
 
 pub use engine::{LogEngine, LogWrite, Position, Recovered};
 pub use memory_log::{Fault, MemoryLog};
+#[cfg(feature = "raft-engine")]
+pub use raft_engine::RaftEngineLog;
 pub use recover::RecoverError;
 pub use rocks_log::RocksLog;
 

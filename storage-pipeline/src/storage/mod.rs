@@ -74,7 +74,7 @@ impl Storage {
     /// What is wrong with the configuration or the data directory. Nothing that was acknowledged is lost by it.
     pub fn open(config: Config) -> Result<Self, OpenError> {
         config.validate().map_err(OpenError::Config)?;
-        let parts = Parts::on_disk(&config.dir)?;
+        let parts = Parts::on_disk_with(&config.dir, config.raft_log)?;
         Self::open_with(config, parts, None)
     }
 

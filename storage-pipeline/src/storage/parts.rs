@@ -6,7 +6,10 @@ use std::{
     sync::Arc,
 };
 
+#[cfg(feature = "raft-engine")]
+use crate::raftstore::log_storage::RaftEngineLog;
 use crate::{
+    config::RaftLog,
     engine::{Engine, rocks::RocksEngine},
     error::OpenError,
     raftstore::log_storage::{LogEngine, RocksLog},
@@ -32,15 +35,47 @@ impl Parts {
     /// # Errors
     /// What is wrong with the directory or one of the instances.
     pub fn on_disk(dir: &Path) -> Result<Self, OpenError> {
+        Self::on_disk_with(dir, RaftLog::RocksDb)
+    }
+
+    /// Opens both in `dir`, creating what is missing: the data as a RocksDB instance, and this kind of raft log.
+    ///
+    /// # Errors
+    /// What is wrong with the directory or one of the stores; a raft log of another kind is there.
+    pub fn on_disk_with(dir: &Path, kind: RaftLog) -> Result<Self, OpenError> {
         let failed = |source: io::Error| OpenError::Io { path: dir.to_owned(), source };
+        let log_dir = log_dir(dir, kind)?;
         create_dir(dir).map_err(failed)?;
         check_room(dir).map_err(failed)?;
         let engine = Arc::new(RocksEngine::open(&dir.join("data"))?);
-        let log = Box::new(RocksLog::open(&dir.join("log"))?);
+        let log: Box<dyn LogEngine> = match kind {
+            RaftLog::RocksDb => Box::new(RocksLog::open(&log_dir)?),
+            #[cfg(feature = "raft-engine")]
+            RaftLog::RaftEngine => Box::new(RaftEngineLog::open(&log_dir)?),
+        };
         // The names of the two directories must survive a power loss as their contents do.
         fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(failed)?;
         Ok(Self { dir: dir.to_owned(), engine, log })
     }
+}
+
+/// Where each kind of raft log is, whether this build can open it or not. The name of its directory is how a data
+/// directory remembers its kind.
+const PLACES: [(&str, &str); 2] = [("log", "RocksDB"), ("log-raft-engine", "raft-engine")];
+
+/// Where a kind of log is, in a directory that has no log of another kind.
+fn log_dir(dir: &Path, kind: RaftLog) -> Result<PathBuf, OpenError> {
+    let wanted = kind.name();
+    let mut own = dir.to_owned();
+    for (place, found) in PLACES {
+        let path = dir.join(place);
+        if found == wanted {
+            own = path;
+        } else if path.exists() {
+            return Err(OpenError::OtherRaftLog { path, found, wanted });
+        }
+    }
+    Ok(own)
 }
 
 /// Makes a directory whose name survives a power loss, as do the names of those above it that are made with it.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use storage_pipeline::{
-    Cause, Error, OpenError, Outcome, Storage,
+    Cause, CompletionMode, Config, Error, OpenError, Outcome, RaftLog, Storage,
     command::RawPut,
     observe::{FailPoint, Moment},
 };
@@ -63,9 +63,11 @@ fn no_acknowledgement_leaves_before_a_sync_that_covers_its_entry_and_writes_shar
 }
 
 /// Acknowledgements that a child printed before it was killed.
-fn acknowledged(dir: &std::path::Path, mode: &str, round: u32, life: Duration) -> Vec<u64> {
+fn acknowledged(config: &Config, round: u32, life: Duration) -> Vec<u64> {
+    let (dir, mode, log) = (&config.dir, config.completion_mode, config.raft_log);
     let mut child = Command::new(env!("CARGO_BIN_EXE_crash-writer"))
-        .args([dir.to_str().unwrap(), mode, &round.to_string()])
+        .arg(dir)
+        .args([mode.to_string(), round.to_string(), log.to_string()])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -85,28 +87,60 @@ fn acknowledged(dir: &std::path::Path, mode: &str, round: u32, life: Duration) -
 #[test]
 fn kill_9_loses_no_acknowledged_write_and_leaves_no_transaction_half_done() {
     in_every_mode(|mode, dir| {
-        let mut total = 0;
-        for round in 0..3 {
-            let life = Duration::from_millis(30 + 45 * u64::from(round));
-            let acknowledged = acknowledged(dir, &mode.to_string(), round, life);
-            let storage = Storage::open(config(mode, dir)).unwrap();
-            let now = storage.begin().into_result().unwrap();
-            for n in &acknowledged {
-                let value = Some(format!("{round}-{n}").into_bytes());
-                let raw = storage.raw_get(format!("raw-{round}-{n}").as_bytes());
-                assert_eq!(raw, Outcome::Applied(value.clone()));
-                assert_eq!(now.get(format!("a-{round}-{n}").as_bytes()).unwrap(), value);
-                assert_eq!(now.get(format!("b-{round}-{n}").as_bytes()).unwrap(), value);
-            }
-            for n in 0..acknowledged.len() as u64 + 64 {
-                let halves =
-                    ["a", "b"].map(|half| now.get(format!("{half}-{round}-{n}").as_bytes()).unwrap());
-                assert_eq!(halves[0], halves[1], "transaction {n} is half done");
-            }
-            total += acknowledged.len();
+        // What keeps the log knows no modes: one of them is enough for the kinds that are not the default.
+        let kinds = if mode == CompletionMode::default() { RaftLog::ALL } else { &[RaftLog::RocksDb] };
+        for kind in kinds {
+            let mut config = config(mode, &dir.join(kind.name()));
+            config.raft_log = *kind;
+            kill_and_check(&config);
         }
-        assert!(total > 0, "the child was killed before it wrote anything, in every round");
     });
+}
+
+fn kill_and_check(config: &Config) {
+    let mut total = 0;
+    for round in 0..3 {
+        let life = Duration::from_millis(30 + 45 * u64::from(round));
+        let acknowledged = acknowledged(config, round, life);
+        let storage = Storage::open(config.clone()).unwrap();
+        let now = storage.begin().into_result().unwrap();
+        for n in &acknowledged {
+            let value = Some(format!("{round}-{n}").into_bytes());
+            let raw = storage.raw_get(format!("raw-{round}-{n}").as_bytes());
+            assert_eq!(raw, Outcome::Applied(value.clone()));
+            assert_eq!(now.get(format!("a-{round}-{n}").as_bytes()).unwrap(), value);
+            assert_eq!(now.get(format!("b-{round}-{n}").as_bytes()).unwrap(), value);
+        }
+        for n in 0..acknowledged.len() as u64 + 64 {
+            let halves = ["a", "b"].map(|half| now.get(format!("{half}-{round}-{n}").as_bytes()).unwrap());
+            assert_eq!(halves[0], halves[1], "transaction {n} is half done");
+        }
+        total += acknowledged.len();
+    }
+    assert!(total > 0, "the child was killed before it wrote anything, in every round");
+}
+
+#[test]
+#[cfg(feature = "raft-engine")]
+fn a_directory_stays_with_its_kind_of_raft_log() {
+    for (own, other) in [(RaftLog::RocksDb, RaftLog::RaftEngine), (RaftLog::RaftEngine, RaftLog::RocksDb)] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = config(CompletionMode::default(), dir.path());
+        config.raft_log = own;
+        let storage = Storage::open(config.clone()).unwrap();
+        assert!(storage.raw_put(b"k", b"v").is_applied());
+        drop(storage);
+        config.raft_log = other;
+        match Storage::open(config.clone()) {
+            Err(OpenError::OtherRaftLog { path, found, wanted }) => {
+                assert!(path.starts_with(dir.path()));
+                assert_eq!((found, wanted), (own.name(), other.name()));
+            }
+            result => panic!("{other} opened what {own} wrote: {result:?}"),
+        }
+        config.raft_log = own;
+        assert_eq!(Storage::open(config).unwrap().raw_get(b"k"), Outcome::Applied(Some(b"v".to_vec())));
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tests of the log: the same on RocksDB as in memory, nothing synced is lost, nothing is written after a fault.
+//! Tests of the log: the same on every engine as in memory, nothing synced is lost, nothing is written after a fault.
 
 use std::{path::Path, sync::Arc};
 
@@ -28,8 +28,20 @@ fn open(engine: impl LogEngine, applied: u64) -> Result<LogStorage, RecoverError
     LogStorage::open(Box::new(engine), ConfState { voters: vec![1], ..ConfState::default() }, applied)
 }
 
-fn on_disk(dir: &Path, applied: u64) -> LogStorage {
-    open(RocksLog::open(dir).unwrap(), applied).unwrap()
+/// Opens a log in a directory of its kind.
+type OnDisk = fn(&Path, u64) -> LogStorage;
+
+/// Every kind of log on disk.
+const ON_DISK: &[OnDisk] = &[
+    |dir, applied| open(RocksLog::open(&dir.join("rocksdb")).unwrap(), applied).unwrap(),
+    #[cfg(feature = "raft-engine")]
+    |dir, applied| open(RaftEngineLog::open(&dir.join("raft-engine")).unwrap(), applied).unwrap(),
+];
+
+/// One log of each kind on disk, and last the one in memory.
+fn of_every_kind(dir: &Path, memory: &MemoryLog, applied: u64) -> Vec<LogStorage> {
+    let memory = open(memory.clone(), applied).unwrap();
+    ON_DISK.iter().map(|open| open(dir, applied)).chain([memory]).collect()
 }
 
 fn read(log: &LogStorage, low: u64, high: u64, max_bytes: u64) -> raft::Result<Vec<Entry>> {
@@ -81,41 +93,46 @@ proptest! {
     fn the_log_on_disk_is_the_log_in_memory(steps in vec(step(), 1..30), limit in 0..400u64, low in any::<Index>()) {
         let dir = tempfile::tempdir().unwrap();
         let memory = MemoryLog::new();
-        let mut pair = [on_disk(dir.path(), 0), open(memory.clone(), 0).unwrap()];
+        let mut logs = of_every_kind(dir.path(), &memory, 0);
         let mut hard_state = HardState { term: 1, vote: 1, commit: 0 };
         for step in steps {
-            let log = &pair[1];
+            let log = logs.last().unwrap();
             let (truncated, last) = (log.truncated.index, log.last_index);
             match step {
                 Step::Append { back, count, size, new_term } => {
                     let keep = (hard_state.commit..=last).nth(back.index((last - hard_state.commit + 1) as usize)).unwrap();
                     hard_state.term += u64::from(new_term || keep < last);
                     let new: Vec<_> = (keep + 1..).take(count).map(|index| entry(index, hard_state.term, size)).collect();
-                    pair.iter_mut().for_each(|log| log.persist(new.clone(), Some(hard_state.clone()), true).unwrap());
+                    logs.iter_mut().for_each(|log| log.persist(new.clone(), Some(hard_state.clone()), true).unwrap());
                 }
                 Step::Commit(to) => {
                     hard_state.commit += to.index((last - hard_state.commit + 1) as usize) as u64;
-                    pair.iter_mut().for_each(|log| log.persist(Vec::new(), Some(hard_state.clone()), false).unwrap());
+                    logs.iter_mut().for_each(|log| log.persist(Vec::new(), Some(hard_state.clone()), false).unwrap());
                 }
                 Step::Compact(to) => {
                     let to = truncated + to.index((hard_state.commit - truncated + 1) as usize) as u64;
-                    pair.iter_mut().for_each(|log| log.compact(to).unwrap());
+                    logs.iter_mut().for_each(|log| log.compact(to).unwrap());
                 }
                 Step::Reopen => {
                     // The data was applied up to the commit index; the log need not have kept that index.
                     let applied = hard_state.commit;
-                    drop(pair);
-                    pair = [on_disk(dir.path(), applied), open(memory.clone(), applied).unwrap()];
+                    drop(logs);
+                    logs = of_every_kind(dir.path(), &memory, applied);
                 }
             }
-            prop_assert_eq!(view(&pair[0]), view(&pair[1]));
+            let (memory, on_disk) = logs.split_last().unwrap();
+            for disk in on_disk {
+                prop_assert_eq!(view(disk), view(memory));
+            }
         }
-        let [disk, memory] = &pair;
+        let (memory, on_disk) = logs.split_last().unwrap();
         let low = memory.truncated.index + 1 + low.index((memory.last_index - memory.truncated.index + 1) as usize) as u64;
         let some = read(memory, low, memory.last_index + 1, limit).unwrap();
         prop_assert_eq!(some.is_empty(), low > memory.last_index);
-        prop_assert_eq!(&some, &disk.engine.entries(low, memory.last_index + 1, limit).unwrap());
-        prop_assert_eq!(&some, &read(disk, low, memory.last_index + 1, limit).unwrap());
+        for disk in on_disk {
+            prop_assert_eq!(&some, &disk.engine.entries(low, memory.last_index + 1, limit).unwrap());
+            prop_assert_eq!(&some, &read(disk, low, memory.last_index + 1, limit).unwrap());
+        }
     }
 
     #[test]
@@ -145,15 +162,17 @@ proptest! {
 
 #[test]
 fn an_overwritten_suffix_is_gone_after_reopening() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut log = on_disk(dir.path(), 0);
-    log.persist(entries(1..11, 1), state(1, 2), true).unwrap();
-    log.persist(entries(4..6, 3), state(3, 2), true).unwrap();
-    drop(log);
-    let log = on_disk(dir.path(), 2);
-    assert_eq!(log.last_index().unwrap(), 5);
-    let terms: Vec<_> = all(&log).iter().map(|entry| entry.term).collect();
-    assert_eq!(terms, [1, 1, 1, 3, 3]);
+    for on_disk in ON_DISK {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = on_disk(dir.path(), 0);
+        log.persist(entries(1..11, 1), state(1, 2), true).unwrap();
+        log.persist(entries(4..6, 3), state(3, 2), true).unwrap();
+        drop(log);
+        let log = on_disk(dir.path(), 2);
+        assert_eq!(log.last_index().unwrap(), 5);
+        let terms: Vec<_> = all(&log).iter().map(|entry| entry.term).collect();
+        assert_eq!(terms, [1, 1, 1, 3, 3]);
+    }
 }
 
 /// A log in memory that notes what it is asked to write: the last entry, the hard state, the truncation.
@@ -324,16 +343,18 @@ fn each_answer_that_raft_knows_is_given() {
 
 #[test]
 fn entries_older_than_the_memory_of_them_are_read_from_the_engine() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut log = on_disk(dir.path(), 0);
-    for first in (1..6001).step_by(500) {
-        log.persist(entries(first..first + 500, 1), state(1, first - 1), true).unwrap();
+    for on_disk in ON_DISK {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = on_disk(dir.path(), 0);
+        for first in (1..6001).step_by(500) {
+            log.persist(entries(first..first + 500, 1), state(1, first - 1), true).unwrap();
+        }
+        assert!(log.recent.entries(1, 2, 0).is_none());
+        assert_eq!(all(&log), entries(1..6001, 1));
+        assert_eq!(read(&log, 1800, 2500, u64::MAX).unwrap(), entries(1800..2500, 1));
+        drop(log);
+        assert_eq!(all(&on_disk(dir.path(), 0)), entries(1..6001, 1));
     }
-    assert!(log.recent.entries(1, 2, 0).is_none());
-    assert_eq!(all(&log), entries(1..6001, 1));
-    assert_eq!(read(&log, 1800, 2500, u64::MAX).unwrap(), entries(1800..2500, 1));
-    drop(log);
-    assert_eq!(all(&on_disk(dir.path(), 0)), entries(1..6001, 1));
 }
 
 /// Raft itself on the log, with the power lost after each round: what was committed stays, whatever of the commit index
