@@ -80,6 +80,7 @@ miri)
     ;;
 long)
     run callback-slot/no_std.sh
+    run callback-slot/package.sh
     run callback-slot/mutations.sh
     run callback-slot/tsan.sh
     run loom-tests/pipeline-mutations.sh
