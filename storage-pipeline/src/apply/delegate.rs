@@ -7,7 +7,7 @@ use crate::{
         state::{ApplyState, save_conf_state},
         task::ApplyTask,
     },
-    engine::{EngineError, WriteBatch, modify},
+    engine::{EngineError, Modify, WriteBatch, modify},
     error::{Error, Outcome},
     raftstore::proposals::Pending,
     scheduler::task::Settled,
@@ -19,6 +19,8 @@ pub(crate) struct Delegate {
     state: ApplyState,
     /// The membership, until a batch has written it.
     unsaved_members: Option<ConfState>,
+    /// The last batch, emptied, and what it wrote as the state: the next one uses their memory.
+    spare: (WriteBatch, Option<Modify>),
 }
 
 /// What one write batch settles, once it is written.
@@ -32,11 +34,16 @@ pub(crate) struct Prepared {
 impl Delegate {
     /// A replica that has applied this much. Members that its data does not know yet go into its next batch.
     pub(crate) fn new(state: ApplyState, unsaved_members: Option<ConfState>) -> Self {
-        Self { state, unsaved_members }
+        Self { state, unsaved_members, spare: Default::default() }
     }
 
     pub(crate) fn state(&self) -> ApplyState {
         self.state
+    }
+
+    /// What the next batch starts from: nothing.
+    pub(crate) fn begin(&mut self) -> Prepared {
+        Prepared { batch: std::mem::take(&mut self.spare.0), ..Prepared::default() }
     }
 
     /// Adds a task to a batch. Replies are ready but must not leave before the batch is written.
@@ -58,12 +65,20 @@ impl Delegate {
         Ok(())
     }
 
-    /// Adds the applied index and a new membership, so that they are written together with the data.
+    /// Adds a new membership and, last, the applied index, so that they are written together with the data.
     pub(crate) fn seal(&mut self, prepared: &mut Prepared) {
-        self.state.save(&mut prepared.batch);
         if let Some(members) = self.unsaved_members.take() {
             save_conf_state(&members, &mut prepared.batch);
         }
+        self.state.save(self.spare.1.take(), &mut prepared.batch);
+    }
+
+    /// Takes back a batch that was sealed and is written.
+    pub(crate) fn written(&mut self, mut batch: WriteBatch) {
+        // Sealing added the state last.
+        let state = batch.pop();
+        batch.clear();
+        self.spare = (batch, state);
     }
 
     fn check_order(&self, entry: &Entry) -> Result<(), Error> {

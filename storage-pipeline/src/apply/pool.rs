@@ -68,7 +68,7 @@ impl Applier {
 
     /// Applies as many tasks as one batch may hold.
     fn apply_some(&mut self, tasks: &mut VecDeque<ApplyTask>) -> Result<(), EngineError> {
-        let mut prepared = Prepared::default();
+        let mut prepared = self.delegate.begin();
         while let Some(task) = tasks.pop_front() {
             self.delegate.prepare(task, &mut prepared)?;
             if prepared.bytes >= self.most_batch_bytes {
@@ -84,6 +84,7 @@ impl Applier {
             return Err(EngineError::new("injected failure of a data write"));
         }
         self.engine.write(&batch)?;
+        self.delegate.written(batch);
         // ORDERING: Release, for the Acquire of whoever reads the index and then the data it stands for.
         self.applied.store(state.index, Ordering::Release);
         observer.note(Moment::Applied { index: state.index });

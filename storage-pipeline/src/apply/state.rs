@@ -28,9 +28,15 @@ impl ApplyState {
         }
     }
 
-    /// Adds the state to a batch.
-    pub(crate) fn save(self, batch: &mut WriteBatch) {
-        batch.push(Modify::Put(Cf::Meta, APPLIED_KEY.to_vec(), bytes([self.index, self.term])));
+    /// Adds the state to a batch. `before` is what this added to an earlier one; its memory is used again.
+    pub(crate) fn save(self, before: Option<Modify>, batch: &mut WriteBatch) {
+        let (key, mut value) = match before {
+            Some(Modify::Put(_, key, value)) => (key, value),
+            _ => (APPLIED_KEY.to_vec(), Vec::with_capacity(16)),
+        };
+        value.clear();
+        value.extend([self.index, self.term].into_iter().flat_map(u64::to_be_bytes));
+        batch.push(Modify::Put(Cf::Meta, key, value));
     }
 }
 
@@ -117,7 +123,9 @@ mod tests {
             let engine = MemoryEngine::default();
             let mut batch = WriteBatch::default();
             save_conf_state(&members, &mut batch);
-            ApplyState { index, term }.save(&mut batch);
+            ApplyState { index, term }.save(None, &mut batch);
+            let before = batch.pop();
+            ApplyState { index, term }.save(before, &mut batch);
             engine.write(&batch).unwrap();
             prop_assert_eq!(load_conf_state(&*engine.snapshot()), Ok(Some(members)));
             prop_assert_eq!(ApplyState::load(&*engine.snapshot()), Ok(ApplyState { index, term }));

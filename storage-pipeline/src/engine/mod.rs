@@ -93,6 +93,11 @@ impl WriteBatch {
         &self.modifies
     }
 
+    /// Takes back the change that was added last.
+    pub fn pop(&mut self) -> Option<Modify> {
+        self.modifies.pop()
+    }
+
     /// Removes the changes and keeps the room for the next ones.
     pub fn clear(&mut self) {
         self.modifies.clear();

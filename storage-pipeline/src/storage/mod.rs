@@ -1,7 +1,7 @@
 //! The front door: opens a store, takes commands, answers through callbacks or by blocking, closes.
 
 use std::{
-    sync::{Arc, mpsc},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -10,9 +10,11 @@ mod open;
 mod recover;
 mod rooms;
 mod running;
+mod answer;
 mod raw;
 mod replica;
 
+use answer::answer;
 pub use parts::Parts;
 use running::Running;
 
@@ -105,12 +107,9 @@ impl Storage {
         if threads::is_pipeline() {
             return Outcome::NotExecuted(Error::WouldBlockPipeline);
         }
-        let (sender, receiver) = mpsc::sync_channel(1);
-        self.submit_within(request, timeout, move |outcome| {
-            // The receiver waits below until this very message.
-            let _ = sender.send(outcome);
-        });
-        receiver.recv().expect("a callback runs exactly once, whatever becomes of its command")
+        let (sender, answer) = answer();
+        self.submit_within(request, timeout, move |outcome| sender.send(outcome));
+        answer.wait().expect("a callback runs exactly once, whatever becomes of its command")
     }
 
     /// Runs a command and calls back with its outcome, within the default timeout.
