@@ -2,15 +2,21 @@
 # Each target is one stage; stages print their seconds and their number of tests.
 .POSIX:
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint unit doc loom miri long clean
+.PHONY: help setup demo test lint unit doc loom miri long bench-report clean
 
 # Passed on to the demo, for example: make demo ARGS='--secs 1 --threads 1,16 --modes ApplyNotify'
 ARGS =
 # Passed on to the set-up, for example: make test SETUP=--no-install
 SETUP =
 
+# How much is measured: quick (five minutes) or full (an hour at most, and it goes on where it was interrupted).
+FORM = full
+# Where results and the page go, and where the measured stores are made for a while: on the disk that is to be measured.
+RESULTS = bench-results
+BENCH_DIR = /tmp
+
 help:
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile
 
 setup: ## install what is missing and find RocksDB
 	@scripts/setup.sh $(SETUP)
@@ -28,6 +34,13 @@ test: ## every test that CI runs
 
 lint unit doc loom miri long: ## one stage of the tests, without the set-up
 	@scripts/stage.sh $@
+
+bench-report: setup ## measure every mode under every workload and write the report
+	cargo build --release --package benches --bins
+	@mkdir -p $(RESULTS)
+	cargo run --release --package benches --bin matrix -- --form $(FORM) --out $(RESULTS)/$(FORM).jsonl --dir $(BENCH_DIR)
+	cargo run --release --package benches --bin report -- --results $(RESULTS)/$(FORM).jsonl \
+		--html $(RESULTS)/report.html --markdown docs/pipeline-benchmarks.md
 
 clean: ## remove build results
 	cargo clean

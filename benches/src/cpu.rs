@@ -1,4 +1,5 @@
-//! CPU time of the pipeline's groups of threads, from the operating system, by the names of the threads.
+//! CPU time of the pipeline's groups of threads, by the names of the threads, and context switches of all, from the
+//! operating system.
 
 use std::{collections::BTreeMap, fs};
 
@@ -32,4 +33,17 @@ impl CpuTimes {
         let spent = |group| at(self, group).saturating_sub(at(earlier, group)) as f64 / 1000.0;
         GROUPS.into_iter().map(|group| (group, spent(group))).collect()
     }
+}
+
+/// How often the threads of this process that are alive have been switched away from, of their own will or not. Zero
+/// where the operating system does not tell.
+#[must_use]
+pub fn context_switches() -> u64 {
+    let Ok(tasks) = fs::read_dir("/proc/self/task") else { return 0 };
+    let status = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("status")).ok());
+    let of_task = |status: String| -> u64 {
+        let lines = status.lines().filter_map(|line| line.split_once("ctxt_switches:"));
+        lines.filter_map(|(_, count)| count.trim().parse::<u64>().ok()).sum()
+    };
+    status.map(of_task).sum()
 }

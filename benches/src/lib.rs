@@ -1,10 +1,16 @@
-//! What the demo and the measurements share: the workload, one timed round, its figures, and how figures are compared.
+//! What the demo and the measurements share: the workloads, one timed round, its figures, how figures are compared and shown.
 
 pub mod allocations;
 pub mod cpu;
 pub mod figures;
 pub mod in_memory;
+pub mod machine;
+pub mod plan;
+pub mod record;
+pub mod report;
 pub mod round;
 pub mod rows;
 pub mod stats;
 pub mod table;
+pub mod watch;
+pub mod workload;

@@ -1,31 +1,35 @@
-//! One timed round: clients insert rows through two-phase commit into a store in one completion mode.
+//! One timed round: clients do one thing again and again on a store in one completion mode.
 
 use std::{
     path::Path,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
-    thread,
+    thread::{self, ScopedJoinHandle},
     time::{Duration, Instant},
 };
 
 use hdrhistogram::Histogram;
-use storage_pipeline::{
-    CompletionMode, Config, Storage,
-    command::KvPair,
-    observe::{Moment, Observe},
-    storage::Parts,
-};
+use storage_pipeline::{CompletionMode, Config, Storage, command::KvPair, observe::Observe, storage::Parts};
 
 use crate::{
-    cpu::CpuTimes,
-    figures::{Figures, Spread},
+    allocations::Allocations,
+    cpu::{CpuTimes, context_switches},
+    figures::Figures,
     rows::RowId,
+    watch::AfterApply,
+    workload::{Client, Condition, Workload, Zipf, prepare_scans, scan_once},
 };
 
 /// Share of the round that runs before the timing starts.
 const WARM_UP: f64 = 0.15;
+
+/// What a callback takes where callbacks are slow.
+const SLOW_CALLBACK: Duration = Duration::from_micros(50);
+
+/// Scans in flight where the workers are saturated: some wait for each worker of the default two.
+const SCANNERS: u32 = 4;
 
 /// What to run.
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +38,15 @@ pub struct Round<'a> {
     pub dir: &'a Path,
     /// Who tells the caller and who releases.
     pub mode: CompletionMode,
-    /// Number of clients, each with one transaction at a time.
+    /// What each client does.
+    pub workload: Workload,
+    /// What else goes on.
+    pub condition: Condition,
+    /// Number of clients, each with one operation at a time.
     pub clients: u32,
+    /// Operations that arrive per second, whatever becomes of those before; `None` where each client sends its next
+    /// one when it has the answer to the last.
+    pub arrivals: Option<f64>,
     /// Number of the first client: no two rounds on one directory share one.
     pub first_client: u32,
     /// Length of the timed window.
@@ -47,97 +58,125 @@ pub struct Round<'a> {
 pub struct Ran {
     /// The figures.
     pub figures: Figures,
-    /// For each client its number and how many rows were acknowledged, from number zero on.
+    /// For each client its number and how many operations were acknowledged, from number zero on.
     pub acknowledged: Vec<(u32, u32)>,
 }
 
 /// Any failure of a round.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
+/// What the clients of a round look at.
+#[derive(Debug, Default)]
+struct Signals {
+    timing: AtomicBool,
+    stop: AtomicBool,
+}
+
+/// What one client leaves.
+struct Done {
+    client: u32,
+    operations: u32,
+    latency: Histogram<u64>,
+}
+
+type Clients<'scope> = Vec<ScopedJoinHandle<'scope, Result<Done, Failure>>>;
+
 impl Round<'_> {
     /// Runs it.
     ///
     /// # Errors
-    /// The first refusal of the store. Rows have one writer each, so none is expected.
+    /// The first refusal of the store. None is expected of any workload.
     pub fn run(&self) -> Result<Ran, Failure> {
         let mut config = Config::new(self.dir);
         config.completion_mode = self.mode;
-        let watch = Arc::new(AfterApply::default());
+        let slow = self.condition == Condition::SlowCallbacks;
+        let watch = Arc::new(AfterApply::new(if slow { SLOW_CALLBACK } else { Duration::ZERO }));
         let parts = Parts::on_disk(&config.dir)?;
         let storage = Storage::open_with(config, parts, Some(Arc::clone(&watch) as Arc<dyn Observe>))?;
-        let (timing, stop) = (AtomicBool::new(false), AtomicBool::new(false));
-        let mut cpu = None;
-        let mut elapsed = Duration::ZERO;
-        let clients: Result<Vec<_>, Failure> = thread::scope(|scope| {
-            let clients: Vec<_> = (0..self.clients)
-                .map(|n| {
-                    let client = self.first_client + n;
-                    let (storage, timing, stop) = (&storage, &timing, &stop);
-                    scope.spawn(move || insert(storage, client, timing, stop))
-                })
-                .collect();
-            thread::sleep(self.length.mul_f64(WARM_UP));
-            let before = CpuTimes::now();
-            let started = Instant::now();
-            watch.timing.store(true, Ordering::Relaxed);
-            timing.store(true, Ordering::Relaxed);
-            thread::sleep(self.length);
-            timing.store(false, Ordering::Relaxed);
-            watch.timing.store(false, Ordering::Relaxed);
-            elapsed = started.elapsed();
-            cpu = before.zip(CpuTimes::now());
-            stop.store(true, Ordering::Relaxed);
-            clients.into_iter().map(|client| client.join().expect("clients return their errors")).collect()
-        });
-        let clients = clients?;
-        storage.close();
-        let mut latency = Histogram::new(3)?;
-        for client in &clients {
-            latency.add(&client.latency)?;
+        let busy = self.condition == Condition::BusyWorkers;
+        if busy {
+            prepare_scans(&storage)?;
         }
-        let writes = latency.len();
-        let spent = cpu.map(|(before, after)| after.micros_since(&before)).unwrap_or_default();
-        let figures = Figures {
-            writes,
-            qps: writes as f64 / elapsed.as_secs_f64(),
-            average_us: latency.mean() / 1000.0,
-            p99_us: latency.value_at_quantile(0.99) as f64 / 1000.0,
-            applied_to_caller_us: watch.spread(&watch.told),
-            applied_to_released_us: watch.spread(&watch.released),
-            cpu_us_per_1000: spent
-                .into_iter()
-                .map(|(k, us)| (k, us * 1000.0 / writes.max(1) as f64))
-                .collect(),
-        };
-        let acknowledged = clients.into_iter().map(|client| (client.client, client.rows)).collect();
+        let (signals, zipf) = (Signals::default(), Zipf::default());
+        let measured = thread::scope(|scope| {
+            let (storage, signals, zipf) = (&storage, &signals, &zipf);
+            let scanners = if busy { SCANNERS } else { 0 };
+            let scanners: Vec<_> = (0..scanners).map(|_| scope.spawn(|| scan(storage, signals))).collect();
+            let clients = (0..self.clients)
+                .map(|nth| scope.spawn(move || self.client(nth, storage, signals, zipf)))
+                .collect();
+            let measured = self.measure(&watch, signals, clients);
+            scanners.into_iter().try_for_each(|scanner| scanner.join().expect("scanners do not panic"))?;
+            measured
+        });
+        storage.close();
+        measured
+    }
+
+    /// Waits for the window to pass and reads the meters at both of its ends.
+    fn measure(&self, watch: &AfterApply, signals: &Signals, clients: Clients<'_>) -> Result<Ran, Failure> {
+        thread::sleep(self.length.mul_f64(WARM_UP));
+        let meters = || (CpuTimes::now(), context_switches(), Allocations::now());
+        let before = meters();
+        let started = Instant::now();
+        watch.set_timing(true);
+        signals.timing.store(true, Ordering::Relaxed);
+        thread::sleep(self.length);
+        signals.timing.store(false, Ordering::Relaxed);
+        watch.set_timing(false);
+        let seconds = started.elapsed().as_secs_f64();
+        let after = meters();
+        signals.stop.store(true, Ordering::Relaxed);
+        let (mut latency, mut acknowledged) = (Histogram::new(3)?, Vec::new());
+        for client in clients {
+            let Done { client, operations, latency: own } = client.join().expect("clients do not panic")?;
+            latency.add(&own)?;
+            acknowledged.push((client, operations));
+        }
+        let mut figures = Figures::of_latencies(&latency, seconds);
+        figures.applied_to_caller_us = watch.applied_to_caller();
+        figures.applied_to_released_us = watch.applied_to_released();
+        let cpu = before.0.zip(after.0).map(|(before, after)| after.micros_since(&before));
+        let cpu = cpu.unwrap_or_default().into_iter();
+        figures.cpu_us_per_1000 = cpu.map(|(k, us)| (k.to_owned(), figures.per_write(us * 1000.0))).collect();
+        figures.switches_per_write = figures.per_write(after.1.saturating_sub(before.1) as f64);
+        let made = after.2.since(&before.2).into_iter();
+        figures.allocations_per_write =
+            made.map(|(k, n)| (k.to_owned(), figures.per_write(n as f64))).collect();
         Ok(Ran { figures, acknowledged })
     }
-}
 
-struct Client {
-    client: u32,
-    rows: u32,
-    latency: Histogram<u64>,
-}
-
-/// One client: a row at a time until told to stop.
-fn insert(storage: &Storage, client: u32, timing: &AtomicBool, stop: &AtomicBool) -> Result<Client, Failure> {
-    let mut latency = Histogram::new(3)?;
-    let mut rows = 0;
-    while !stop.load(Ordering::Relaxed) {
-        let row = RowId { client, number: rows }.row();
-        let started = Instant::now();
-        let timed = timing.load(Ordering::Relaxed);
-        let mut transaction = storage.begin().into_result()?;
-        transaction.insert(&row.record_key, &row.record);
-        transaction.insert(&row.index_key, &row.index);
-        transaction.commit()?;
-        rows += 1;
-        if timed && timing.load(Ordering::Relaxed) {
-            latency.record(u64::try_from(started.elapsed().as_nanos())?)?;
+    /// One client, until told to stop. Where operations arrive by a clock, the time of one begins when it was to
+    /// arrive, however late its client came to it: a stall counts for everybody who would have met it.
+    fn client(&self, nth: u32, storage: &Storage, signals: &Signals, zipf: &Zipf) -> Result<Done, Failure> {
+        let mut latency = Histogram::new(3)?;
+        let number = self.first_client + nth;
+        let mut client = Client::new(storage, self.workload, zipf, number);
+        let gap = self.arrivals.map(|rate| Duration::from_secs_f64(f64::from(self.clients) / rate));
+        let mut due =
+            Instant::now() + gap.unwrap_or_default().mul_f64(f64::from(nth) / f64::from(self.clients));
+        while !signals.stop.load(Ordering::Relaxed) {
+            if gap.is_some() {
+                thread::sleep(due.saturating_duration_since(Instant::now()));
+            } else {
+                due = Instant::now();
+            }
+            let timed = signals.timing.load(Ordering::Relaxed);
+            client.step()?;
+            if timed && signals.timing.load(Ordering::Relaxed) {
+                latency.record(u64::try_from(due.elapsed().as_nanos())?)?;
+            }
+            due += gap.unwrap_or_default();
         }
+        Ok(Done { client: number, operations: client.done(), latency })
     }
-    Ok(Client { client, rows, latency })
+}
+
+fn scan(storage: &Storage, signals: &Signals) -> Result<(), Failure> {
+    while !signals.stop.load(Ordering::Relaxed) {
+        scan_once(storage)?;
+    }
+    Ok(())
 }
 
 /// Reads every acknowledged row back, in pages by key.
@@ -173,39 +212,4 @@ pub fn read_back(dir: &Path, mode: CompletionMode, acknowledged: &[(u32, u32)]) 
     }
     storage.close();
     Ok(rows)
-}
-
-/// Watches what happens after a batch is applied.
-struct AfterApply {
-    timing: AtomicBool,
-    told: Mutex<Histogram<u64>>,
-    released: Mutex<Histogram<u64>>,
-}
-
-impl Default for AfterApply {
-    fn default() -> Self {
-        let histogram = || Mutex::new(Histogram::new(3).expect("three digits are allowed"));
-        Self { timing: AtomicBool::new(false), told: histogram(), released: histogram() }
-    }
-}
-
-impl AfterApply {
-    fn spread(&self, histogram: &Mutex<Histogram<u64>>) -> Spread {
-        Spread::of_nanos(&histogram.lock().expect("recording does not panic"))
-    }
-}
-
-impl Observe for AfterApply {
-    fn moment(&self, moment: Moment) {
-        let (histogram, applied_at) = match moment {
-            Moment::CallerTold { applied_at: Some(at), .. } => (&self.told, at),
-            Moment::Released { applied_at: Some(at), .. } => (&self.released, at),
-            _ => return,
-        };
-        if self.timing.load(Ordering::Relaxed) {
-            let nanos = u64::try_from(applied_at.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            // A histogram that grows by itself records any number.
-            let _ = histogram.lock().expect("recording does not panic").record(nanos);
-        }
-    }
 }

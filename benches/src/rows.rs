@@ -68,7 +68,8 @@ impl Digits {
     }
 }
 
-fn scramble(mut word: u64) -> u64 {
+/// Spreads a number over all words (SplitMix64's finalizer).
+pub(crate) fn scramble(mut word: u64) -> u64 {
     word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     word ^ (word >> 31)

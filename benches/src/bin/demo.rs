@@ -7,6 +7,7 @@ use benches::{
     figures::Figures,
     round::{Failure, Round, read_back},
     table::{self, Rounds},
+    workload::{Condition, Workload},
 };
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -69,7 +70,17 @@ fn run(args: &Args) -> Result<(), Failure> {
                 let (mode, dir) = &stores[which];
                 bar.set_message(format!("{clients} clients, {mode}"));
                 let length = Duration::from_secs_f64(args.secs);
-                let ran = Round { dir, mode: *mode, clients, first_client, length }.run()?;
+                let round = Round {
+                    dir,
+                    mode: *mode,
+                    workload: Workload::Inserts,
+                    condition: Condition::Idle,
+                    clients,
+                    arrivals: None,
+                    first_client,
+                    length,
+                };
+                let ran = round.run()?;
                 acknowledged[which].extend(ran.acknowledged);
                 rounds[which].1.push(ran.figures);
                 bar.inc(1);
