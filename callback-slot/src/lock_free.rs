@@ -17,7 +17,7 @@ assert_eq_size!(AtomicCell<Option<Callback<()>>>, usize);
 /// A cell that is too wide for the target's atomics falls back, silently, to one of 67 locks that all such cells of the
 /// process share.
 ///
-/// Under Miri the answer is by size and alignment: newer versions of crossbeam-utils use their fallback there.
+/// Under Miri the answer is by size and alignment, up to a word: newer versions of crossbeam-utils use their fallback there.
 ///
 /// # Examples
 ///
@@ -30,10 +30,16 @@ assert_eq_size!(AtomicCell<Option<Callback<()>>>, usize);
 #[must_use]
 pub const fn is_lock_free<V>() -> bool {
     if cfg!(miri) {
-        size_of::<V>() == size_of::<usize>() && align_of::<V>() >= align_of::<usize>()
+        has_shape_of_atomic::<V>()
     } else {
         AtomicCell::<V>::is_lock_free()
     }
+}
+
+/// Whether `V` could be an atomic of the target, up to a word.
+const fn has_shape_of_atomic<V>() -> bool {
+    let (size, align) = (size_of::<V>(), align_of::<V>());
+    matches!(size, 0 | 1 | 2 | 4 | 8) && size <= size_of::<usize>() && align >= size
 }
 
 /// Checks [`is_lock_free`] while a process starts, so that a build for an odd target says so at once.
@@ -93,4 +99,29 @@ macro_rules! assert_lock_free {
             ::core::concat!("AtomicCell<", ::core::stringify!($type), "> is not lock-free"),
         );)+
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What Miri is told is what holds on a real machine.
+    #[test]
+    fn shape_of_atomic_says_what_the_cell_says() {
+        fn check<V>(expected: bool) {
+            assert_eq!(has_shape_of_atomic::<V>(), expected, "{}", core::any::type_name::<V>());
+            #[cfg(not(miri))]
+            assert_eq!(AtomicCell::<V>::is_lock_free(), expected, "{}", core::any::type_name::<V>());
+        }
+        check::<()>(true);
+        check::<u8>(true);
+        check::<[u8; 2]>(false);
+        check::<[u8; 3]>(false);
+        check::<u32>(true);
+        check::<[u16; 2]>(false);
+        check::<usize>(true);
+        check::<Option<Callback<u64>>>(true);
+        check::<[u8; size_of::<usize>()]>(false);
+        check::<[usize; 2]>(false);
+    }
 }

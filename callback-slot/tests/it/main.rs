@@ -5,6 +5,7 @@
 mod support;
 
 mod layout;
+mod text;
 mod drops;
 mod sweep;
 mod matrix;
