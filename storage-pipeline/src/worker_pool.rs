@@ -3,7 +3,6 @@
 
 use crate::{
     engine::Snapshot,
-    error::Outcome,
     observe::Moment,
     scheduler::{
         Scheduler,
@@ -64,13 +63,12 @@ pub(crate) fn turn(scheduler: &Scheduler, task: WorkerTask) {
 
 fn process(job: Job, snapshot: &dyn Snapshot, term: u64, scheduler: &Scheduler) -> Result<(), Settled> {
     let Job { task, command } = job;
-    let refused = |task, error| Err(Settled::without_entry(task, Outcome::NotExecuted(error)));
     if let Err(error) = scheduler.still_wanted(&task) {
-        return refused(task, error);
+        return Err(Settled::not_executed(task, error));
     }
     scheduler.observer.note(Moment::Processing { cid: task.context().cid });
     match command.process(snapshot) {
         Ok(processed) => scheduler.propose(task, Some(term), processed),
-        Err(error) => refused(task, error),
+        Err(error) => Err(Settled::not_executed(task, error)),
     }
 }

@@ -1,7 +1,7 @@
 //! Writes until it is killed and prints each acknowledged number: the victim of the crash tests.
 //!
-//! `crash-writer DIR MODE ROUND [RAFT-LOG]`. Number `n` stands for a raw key and for a transaction of two keys, each with the value
-//! `ROUND-n`; a line `n;` is printed once both are acknowledged.
+//! `crash-writer DIR MODE ROUND [RAFT-LOG]`. Number `n` stands for a raw key and for a transaction of two keys, each
+//! with the value `ROUND-n`; a line `n;` is printed once both are acknowledged.
 
 use std::{
     env,

@@ -73,7 +73,7 @@ impl Peer {
         }
         let not_leader = self.not_leader();
         for job in self.reads.take_unconfirmed() {
-            effects.settled.push(Settled::without_entry(job.task, Outcome::NotExecuted(not_leader.clone())));
+            effects.settled.push(Settled::not_executed(job.task, not_leader.clone()));
         }
     }
 

@@ -8,7 +8,7 @@ use raft::{RawNode, eraftpb::Message};
 use crate::{
     apply::task::ApplyTask,
     engine::EngineError,
-    error::{Error, Outcome},
+    error::Error,
     local_reader::lease::{Lease, LeaseTracker},
     observe::{FailPoint, Moment, Observer},
     raftstore::{
@@ -104,9 +104,7 @@ impl Peer {
     pub(crate) fn propose(&mut self, proposal: Proposal, effects: &mut Effects) {
         let Proposal { task, term, data, response } = proposal;
         let cid = task.context().cid;
-        let mut refuse = |task, error| {
-            effects.settled.push(Settled::without_entry(task, Outcome::NotExecuted(error)));
-        };
+        let mut refuse = |task, error| effects.settled.push(Settled::not_executed(task, error));
         // What was decided on a snapshot may only be proposed by the leader that took it. What needed none is as right
         // in whatever term this replica leads.
         let led = self.leads.filter(|led| self.is_leading() && term.is_none_or(|term| term == *led));
@@ -130,8 +128,7 @@ impl Peer {
     /// Takes a read that needs a confirmation of leadership.
     pub(crate) fn read(&mut self, job: Job, effects: &mut Effects) {
         if self.leads.is_none() || self.observer.fails(FailPoint::RaftDropsRead) {
-            let reply = Outcome::NotExecuted(self.not_leader());
-            effects.settled.push(Settled::without_entry(job.task, reply));
+            effects.settled.push(Settled::not_executed(job.task, self.not_leader()));
         } else {
             self.reads.push(job);
         }

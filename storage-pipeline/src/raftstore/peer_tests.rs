@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     command::{RawGet, Response},
-    error::Cause,
+    error::{Cause, Outcome},
     raftstore::log_storage::MemoryLog,
     scheduler::task::{Phase, Reply, Task, TaskContext},
 };

@@ -11,7 +11,6 @@ use crate::{
     apply::task::ApplyTask,
     clock,
     engine::EngineError,
-    error::Outcome,
     local_reader::lease::Lease,
     mailbox::{Disturb, Mailbox, Received},
     observe::Moment,
@@ -19,7 +18,7 @@ use crate::{
     raftstore::{
         msg::StoreMsg,
         peer::{Effects, Peer},
-        status::SharedStatus,
+        status::{ReplicaStatus, SharedStatus},
     },
     scheduler::{Scheduler, task::Settled},
 };
@@ -33,8 +32,8 @@ pub(crate) struct Store {
     pub(crate) status: SharedStatus,
     tick: Duration,
     next_tick: Instant,
-    /// The lease that readers see.
-    published: Option<Lease>,
+    /// The lease and the status that others see.
+    published: (Option<Lease>, ReplicaStatus),
     /// What the peer wants done and is not done yet; empty between two turns.
     effects: Effects,
 }
@@ -53,7 +52,7 @@ impl Store {
             status: SharedStatus::default(),
             tick: scheduler.config.tick,
             next_tick: clock::now(),
-            published: None,
+            published: Default::default(),
             effects: Effects::default(),
             scheduler,
         }
@@ -144,15 +143,14 @@ impl Store {
     }
 
     fn publish(&mut self) {
-        let lease = self.peer.lease();
-        if lease != self.published {
-            self.published = lease;
+        let (lease, status) = (self.peer.lease(), self.peer.status());
+        if lease != self.published.0 {
             self.scheduler.reader.lease.publish(lease);
         }
-        let status = self.peer.status();
-        if status != self.status.get() {
+        if status != self.published.1 {
             self.status.publish(status);
         }
+        self.published = (lease, status);
     }
 
     fn act(&mut self) {
@@ -169,8 +167,7 @@ impl Store {
         }
         for (job, term) in effects.readable.drain(..) {
             if let Err((job, _)) = self.scheduler.reader.confirmed(job, term) {
-                let reply = Outcome::NotExecuted(self.scheduler.refusal());
-                self.scheduler.settle(Settled::without_entry(job.task, reply));
+                self.scheduler.settle(Settled::not_executed(job.task, self.scheduler.refusal()));
             }
         }
     }

@@ -100,7 +100,7 @@ impl Scheduler {
             self.go_on(self.send_for_snapshot(job));
         } else if self.config.completion_mode.releaser() == Releaser::SchedulerThread {
             if let Err(SchedulerMsg::Command(job)) = self.own.send(SchedulerMsg::Command(job)) {
-                self.go_on(Err(Settled::without_entry(job.task, Outcome::NotExecuted(self.refusal()))));
+                self.go_on(Err(Settled::not_executed(job.task, self.refusal())));
             }
         } else {
             self.start(job);
@@ -139,7 +139,7 @@ impl Scheduler {
     /// row of refusals is a loop and no recursion.
     pub(super) fn latched(&self, job: Job) -> Result<(), Settled> {
         if self.is_closing() {
-            return Err(Settled::without_entry(job.task, Outcome::NotExecuted(self.refusal())));
+            return Err(Settled::not_executed(job.task, self.refusal()));
         }
         self.observer.note(Moment::LatchesHeld { cid: job.task.context().cid });
         self.propose_or_look(job)
@@ -148,7 +148,7 @@ impl Scheduler {
     pub(super) fn send_for_snapshot(&self, job: Job) -> Result<(), Settled> {
         self.reader.snapshot(job).map_err(|(job, error)| {
             let error = if error == Error::Closed { self.refusal() } else { error };
-            Settled::without_entry(job.task, Outcome::NotExecuted(error))
+            Settled::not_executed(job.task, error)
         })
     }
 

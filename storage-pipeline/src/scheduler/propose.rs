@@ -23,7 +23,7 @@ impl Scheduler {
     pub(super) fn propose_or_look(&self, job: Job) -> Result<(), Settled> {
         let Job { task, command } = job;
         if let Err(error) = self.still_wanted(&task) {
-            return Err(Settled::without_entry(task, Outcome::NotExecuted(error)));
+            return Err(Settled::not_executed(task, error));
         }
         match command.process_blind() {
             Ok(processed) => self.propose(task, None, processed),
@@ -36,7 +36,6 @@ impl Scheduler {
     /// # Errors
     /// The command, settled: there was nothing to change, or the raftstore refuses it.
     pub(crate) fn propose(&self, task: Task, term: Option<u64>, processed: Processed) -> Result<(), Settled> {
-        let refused = |task, error| Err(Settled::without_entry(task, Outcome::NotExecuted(error)));
         let Processed { modifies, response } = processed;
         if modifies.is_empty() {
             return Err(Settled::without_entry(task, Outcome::Applied(response)));
@@ -44,8 +43,8 @@ impl Scheduler {
         let proposal = Proposal { task, term, data: modify::encode(&modifies), response };
         match self.reader.router.propose(proposal) {
             Ok(()) => Ok(()),
-            Err(Refused::Full(proposal)) => refused(proposal.task, Error::SchedTooBusy),
-            Err(Refused::Closed(proposal)) => refused(proposal.task, self.refusal()),
+            Err(Refused::Full(proposal)) => Err(Settled::not_executed(proposal.task, Error::SchedTooBusy)),
+            Err(Refused::Closed(proposal)) => Err(Settled::not_executed(proposal.task, self.refusal())),
         }
     }
 

@@ -204,6 +204,12 @@ pub struct Settled {
 }
 
 impl Settled {
+    /// Settled as never executed.
+    #[must_use]
+    pub fn not_executed(task: Task, why: Error) -> Self {
+        Self::without_entry(task, Outcome::NotExecuted(why))
+    }
+
     /// Settled without an applied entry.
     #[must_use]
     pub fn without_entry(task: Task, reply: Reply) -> Self {

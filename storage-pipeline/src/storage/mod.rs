@@ -20,6 +20,7 @@ use running::Running;
 
 use crate::{
     client::{oracle::TimestampOracle, transaction::Transaction},
+    clock,
     command::{AllocateTimestamps, Command, Request},
     config::Config,
     error::{Error, OpenError, Outcome},
@@ -28,8 +29,8 @@ use crate::{
     threads,
 };
 
-/// A replica of a store, the only one or one of several, open in this process. Clones share it; it closes with [`close`](Self::close) or when the
-/// last clone is dropped.
+/// A replica of a store, the only one or one of several, open in this process. Clones share it; it closes with
+/// [`close`](Self::close) or when the last clone is dropped.
 ///
 /// Every command is answered exactly once: through its callback, which runs on a thread of the pipeline or, where the
 /// command is refused at the door, on the caller's; or as the return of the blocking form.
@@ -130,7 +131,7 @@ impl Storage {
         callback: impl FnOnce(Outcome<R::Output>) + Send + 'static,
     ) {
         let command: Command = request.into();
-        let now = Instant::now();
+        let now = clock::now();
         let deadline = now.checked_add(timeout).unwrap_or(now + Duration::from_secs(86_400));
         self.0.scheduler.submit(command, deadline, move |reply| {
             callback(reply.map(|response| {

@@ -6,6 +6,7 @@ use std::{
 };
 
 use crate::{
+    clock,
     config::Config,
     error::{Error, OpenError},
     observe::{Observe, Observer},
@@ -40,7 +41,7 @@ fn wait_until_serving(running: &Running) -> Result<(), OpenError> {
         if let Some(fault) = running.scheduler.fault() {
             return Err(OpenError::NotReady { waited: started.elapsed(), what: fault.to_string() });
         }
-        if running.scheduler.reader.lease.term_at(Instant::now()).is_some() {
+        if running.scheduler.reader.lease.term_at(clock::now()).is_some() {
             return Ok(());
         }
         if started.elapsed() >= timeout {

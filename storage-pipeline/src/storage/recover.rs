@@ -1,8 +1,6 @@
 //! What a replica is when it starts: its log, its data and its membership, checked against each other. Hands on the
 //! peer and the delegate that go on from there.
 
-use std::time::Instant;
-
 use raft::{RawNode, eraftpb::ConfState};
 
 use crate::{
@@ -10,6 +8,7 @@ use crate::{
         delegate::Delegate,
         state::{ApplyState, load_conf_state},
     },
+    clock,
     config::{Config, ConfigError},
     engine::{Engine, WriteBatch},
     error::{Error, OpenError},
@@ -54,8 +53,9 @@ pub(super) fn recover(
     let Parts { dir, engine, log } = parts;
     let corrupt = |what: String| OpenError::Corrupt { path: dir.clone(), what };
     let in_data = |error: Error| corrupt(error.to_string());
-    let state = ApplyState::load(&*engine.snapshot()).map_err(in_data)?;
-    let saved = load_conf_state(&*engine.snapshot()).map_err(in_data)?;
+    let data = engine.snapshot();
+    let state = ApplyState::load(&*data).map_err(in_data)?;
+    let saved = load_conf_state(&*data).map_err(in_data)?;
     let is_new = saved.is_none();
     let members = saved.unwrap_or_else(|| voters(&config.voters));
     if transport.is_none() && members != voters(&[config.replica_id]) {
@@ -79,7 +79,7 @@ pub(super) fn recover(
         .map_err(|error| corrupt(format!("raft refuses the log: {error}")))?;
     let lease = LeaseTracker::new(config.lease());
     let transport = transport.unwrap_or_else(|| Box::new(Nobody));
-    let peer = Peer::new(node, transport, lease, config.max_apply_bytes, Instant::now(), observer.clone());
+    let peer = Peer::new(node, transport, lease, config.max_apply_bytes, clock::now(), observer.clone());
     Ok(Recovered { peer, delegate, applied: state.index, truncated })
 }
 
