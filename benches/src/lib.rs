@@ -6,6 +6,7 @@ pub mod figures;
 pub mod in_memory;
 pub mod machine;
 pub mod plan;
+pub mod program;
 pub mod record;
 pub mod report;
 pub mod round;

@@ -5,6 +5,7 @@ use std::{fs, io::IsTerminal, path::PathBuf, process::ExitCode, time::Duration};
 
 use benches::{
     figures::Figures,
+    program,
     round::{Failure, Round, read_back},
     table::{self, Rounds},
     workload::{Condition, Workload},
@@ -39,23 +40,14 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("demo: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    program::end("demo", run(&Args::parse()))
 }
 
 fn run(args: &Args) -> Result<(), Failure> {
     if !(args.secs > 0.0 && args.secs <= 3600.0) {
         return Err(format!("--secs {} is not above 0 and at most 3600", args.secs).into());
     }
-    let dir = match &args.dir {
-        Some(dir) => tempfile::tempdir_in(dir)?,
-        None => tempfile::tempdir()?,
-    };
+    let dir = program::data_dir(args.dir.as_deref())?;
     let stores: Vec<_> = args.modes.iter().map(|mode| (*mode, dir.path().join(mode.to_string()))).collect();
     let mut acknowledged: Vec<Vec<(u32, u32)>> = vec![Vec::new(); stores.len()];
     let mut tables: Vec<(u32, Rounds)> = Vec::new();

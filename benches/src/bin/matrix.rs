@@ -13,6 +13,7 @@ use benches::{
     allocations::Counting,
     machine::Machine,
     plan::{CAPACITY, Cell, Form},
+    program,
     record::{Record, Recorder, Run},
     round::{Failure, Round},
 };
@@ -39,20 +40,11 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("matrix: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    program::end("matrix", run(&Args::parse()))
 }
 
 fn run(args: &Args) -> Result<(), Failure> {
-    let dir = match &args.dir {
-        Some(dir) => tempfile::tempdir_in(dir)?,
-        None => tempfile::tempdir()?,
-    };
+    let dir = program::data_dir(args.dir.as_deref())?;
     let form = args.form;
     let run = Run { form, seconds: form.seconds(), rounds: form.rounds(), machine: Machine::here() };
     let mut recorder = Recorder::open(&args.out, run)?;

@@ -3,6 +3,7 @@
 use std::{fs, path::PathBuf, process::ExitCode};
 
 use benches::{
+    program,
     record::Results,
     report::{contents, html, markdown},
     round::Failure,
@@ -25,13 +26,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("report: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    program::end("report", run(&Args::parse()))
 }
 
 fn run(args: &Args) -> Result<(), Failure> {

@@ -11,6 +11,7 @@ use std::{
 };
 
 use benches::{
+    program,
     round::Failure,
     stats::{Ratio, median},
 };
@@ -51,20 +52,11 @@ struct Args {
 type Put<'a> = &'a (dyn Fn(u64, &[u8]) -> Result<(), Failure> + Sync);
 
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("speed: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    program::end("speed", run(&Args::parse()))
 }
 
 fn run(args: &Args) -> Result<(), Failure> {
-    let dir = match &args.dir {
-        Some(dir) => tempfile::tempdir_in(dir)?,
-        None => tempfile::tempdir()?,
-    };
+    let dir = program::data_dir(args.dir.as_deref())?;
     let next = AtomicU64::new(0);
     let contenders: Vec<_> =
         args.modes.iter().flat_map(|mode| args.logs.iter().map(|log| (*mode, *log))).collect();
