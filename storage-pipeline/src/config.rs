@@ -71,8 +71,8 @@ pub struct Config {
     /// Applied log entries that are kept before the log is truncated.
     pub log_gc_entries: u64,
     /// The longest that the raftstore's and the apply pool's threads stay awake for a writer that keeps coming, alone or in
-    /// twos, before they sleep. It spares each of its writes two wake-ups and costs up to a core while it lasts. Zero: they
-    /// sleep at once.
+    /// twos, before they sleep. It spares each of its writes two wake-ups and costs up to a core for each of the two threads
+    /// while it lasts. Zero: they sleep at once.
     pub stay_awake: Duration,
     /// Time that `Storage::open` waits for leadership and replay.
     pub open_timeout: Duration,
