@@ -67,7 +67,7 @@ fn acknowledged(config: &Config, round: u32, life: Duration) -> Vec<u64> {
     let (dir, mode, log) = (&config.dir, config.completion_mode, config.raft_log);
     let mut child = Command::new(env!("CARGO_BIN_EXE_crash-writer"))
         .arg(dir)
-        .args([mode.to_string(), round.to_string(), log.to_string()])
+        .args([mode.to_string(), round.to_string(), format!("raft-log={log}")])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();

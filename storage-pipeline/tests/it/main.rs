@@ -11,3 +11,4 @@ mod shutdown;
 mod stopping;
 mod durability;
 mod full_disk;
+mod power_loss;

@@ -20,7 +20,12 @@ const FORBIDDEN: [(&str, &[&str]); 9] = [
     ("mailbox.rs", &["parking_lot::", "loom::", "std::sync::Mutex"]),
 ];
 
+/// The sources of the crate with their names.
 fn sources() -> Vec<(String, String)> {
+    sources_in("src")
+}
+
+fn sources_in(folder: &str) -> Vec<(String, String)> {
     fn walk(dir: &Path, files: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
@@ -31,7 +36,7 @@ fn sources() -> Vec<(String, String)> {
             }
         }
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut files = Vec::new();
     walk(&root, &mut files);
     let name = |path: &PathBuf| path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
@@ -78,10 +83,7 @@ fn no_room_names_what_it_must_not_know() {
 fn every_test_of_the_fault_table_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let table = fs::read_to_string(root.join("../docs/testing.md")).unwrap();
-    let mut code: String = sources().into_iter().map(|(_, text)| text).collect();
-    for file in fs::read_dir(root.join("tests/it")).unwrap() {
-        code += &fs::read_to_string(file.unwrap().path()).unwrap();
-    }
+    let code: String = sources().into_iter().chain(sources_in("tests/it")).map(|(_, text)| text).collect();
     let names = table.split('`').skip(1).step_by(2).filter_map(|word| word.rsplit("::").next());
     let tests = names
         .filter(|name| name.matches('_').count() >= 3 && name.chars().all(|c| c.is_lowercase() || c == '_'));
