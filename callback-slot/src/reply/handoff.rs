@@ -6,7 +6,8 @@
 //! | a callback's word | the value is not there; that callback wakes the reply's owner | the reply |
 //! | the sentinel | the sender has finished and touches nothing any more | the sender; for good |
 //!
-//! The place belongs to the sender until the bell is rung, and to the reply afterwards.
+//! The place belongs to the sender until the bell is rung, and to the reply afterwards. A bell that goes holds no waker:
+//! the reply took it back when it went, and the sender when it rang.
 
 use alloc::sync::Arc;
 use core::panic::{RefUnwindSafe, UnwindSafe};
@@ -71,12 +72,6 @@ impl<T> Handoff<T> {
         if let Some(waker) = own(self.bell.swap(Some(Word::SENTINEL))) {
             waker.call(());
         }
-    }
-}
-
-impl<T> Drop for Handoff<T> {
-    fn drop(&mut self) {
-        drop(own(self.bell.get()));
     }
 }
 

@@ -1,7 +1,7 @@
 //! What only the in-place form has: a stated room, and an owner that moves.
 
 use crate::support::Count;
-use callback_slot::InPlaceSlot;
+use callback_slot::{Callback, InPlaceSlot};
 
 #[test]
 fn room_is_as_stated() {
@@ -41,6 +41,24 @@ fn armed_slot_is_moved() {
     drop(dropped);
     drop(slots);
     assert_eq!((calls.get(), drops.get()), (5, 6));
+}
+
+/// A callback made elsewhere moves in as it is, be there room or not.
+#[test]
+fn armed_with_a_callback() {
+    let (calls, drops) = (Count::new(), Count::new());
+    let make = || {
+        let (calls, captured) = (calls.clone(), drops.on_drop());
+        Callback::new(move |value| {
+            assert_eq!(captured.touch(), value);
+            calls.add();
+        })
+    };
+    InPlaceSlot::<usize>::from(make()).complete(7).unwrap();
+    InPlaceSlot::<usize, 0>::from(make()).complete(7).unwrap();
+    assert_eq!((calls.get(), drops.get()), (2, 2));
+    drop(InPlaceSlot::<usize>::from(make()));
+    assert_eq!((calls.get(), drops.get()), (2, 3));
 }
 
 #[test]

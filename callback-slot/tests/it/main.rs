@@ -16,6 +16,8 @@ mod panics;
 mod in_place;
 mod option_cell;
 #[cfg(not(miri))]
+mod memory;
+#[cfg(not(miri))]
 mod api;
 #[cfg(any(feature = "wait", feature = "future"))]
 mod reply;

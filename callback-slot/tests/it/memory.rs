@@ -1,0 +1,164 @@
+//! What the forms cost in memory: as many allocations as their documentation says, and each of them is given back.
+
+use callback_slot::{Callback, CallbackSlot, InPlaceSlot, OptionCell, SharedSlot};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+/// The system's allocator, with a count for each thread: other tests run at the same time.
+struct Counting;
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+thread_local! {
+    static MADE: Cell<usize> = const { Cell::new(0) };
+    static GIVEN_BACK: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: all is done by the system's allocator; a count that needs no memory of its own is added.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        MADE.set(MADE.get() + 1);
+        // SAFETY: the caller's contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        GIVEN_BACK.set(GIVEN_BACK.get() + 1);
+        // SAFETY: the caller's contract.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+/// How many allocations `action` makes. It has to give all of them back.
+#[track_caller]
+fn cost(action: impl FnOnce()) -> usize {
+    let before = (MADE.get(), GIVEN_BACK.get());
+    action();
+    let (made, given_back) = (MADE.get() - before.0, GIVEN_BACK.get() - before.1);
+    assert_eq!(made, given_back, "allocations made, and given back");
+    made
+}
+
+/// A closure with `WORDS` words of captures.
+fn closure<const WORDS: usize>() -> impl FnOnce(usize) + Send + 'static {
+    let captured = [1; WORDS];
+    move |value| assert_eq!(captured.iter().sum::<usize>() + value, WORDS)
+}
+
+/// A fallback with `WORDS` words of captures.
+fn fallback<const WORDS: usize>() -> impl FnOnce() -> usize + Send + 'static {
+    let captured = [0; WORDS];
+    move || captured.iter().sum::<usize>()
+}
+
+#[test]
+fn callbacks_cost_one_allocation_or_none() {
+    assert_eq!(cost(|| Callback::new(closure::<9>()).call(0)), 1);
+    assert_eq!(cost(|| drop(Callback::new(closure::<9>()))), 1);
+    assert_eq!(cost(|| Callback::must_call(closure::<9>(), fallback::<9>()).call(0)), 1);
+    assert_eq!(cost(|| drop(Callback::must_call(closure::<0>(), fallback::<9>()))), 1);
+    assert_eq!(cost(|| Callback::new(closure::<0>()).call(0)), 0);
+    assert_eq!(cost(|| drop(Callback::must_call(closure::<0>(), fallback::<0>()))), 0);
+}
+
+#[test]
+fn slots_cost_their_callback() {
+    assert_eq!(cost(|| CallbackSlot::new(closure::<9>()).complete(0).unwrap()), 1);
+    assert_eq!(cost(|| drop(CallbackSlot::new(closure::<9>()))), 1);
+    assert_eq!(cost(|| CallbackSlot::new(closure::<0>()).complete(0).unwrap()), 0);
+    assert_eq!(cost(|| drop(CallbackSlot::<usize>::empty())), 0);
+}
+
+#[test]
+fn shared_slots_cost_one_allocation_whatever_becomes_of_them() {
+    fn all_ways(make: impl Fn() -> SharedSlot<usize>) {
+        assert_eq!(cost(|| drop(make())), 1, "the last handle goes");
+        assert_eq!(cost(|| drop(make().clone())), 1, "the last of two goes");
+        assert_eq!(cost(|| make().complete(0).unwrap()), 1);
+        let two = || {
+            let slot = make();
+            let other = slot.clone();
+            slot.complete(0).unwrap();
+            drop(slot);
+            other.complete(0).unwrap_err();
+        };
+        assert_eq!(cost(two), 1, "the winner goes first");
+    }
+    all_ways(|| SharedSlot::new(closure::<0>()));
+    all_ways(|| SharedSlot::new(closure::<9>()));
+    all_ways(|| SharedSlot::must_call(closure::<0>(), fallback::<0>()));
+    all_ways(|| SharedSlot::must_call(closure::<9>(), fallback::<9>()));
+}
+
+#[test]
+fn slots_in_place_cost_nothing_for_what_fits() {
+    assert_eq!(cost(|| InPlaceSlot::<usize>::new(closure::<8>()).complete(0).unwrap()), 0);
+    assert_eq!(cost(|| drop(InPlaceSlot::<usize>::must_call(closure::<4>(), fallback::<4>()))), 0);
+    assert_eq!(cost(|| InPlaceSlot::<usize>::new(closure::<9>()).complete(0).unwrap()), 1);
+    assert_eq!(cost(|| drop(InPlaceSlot::<usize>::new(closure::<9>()))), 1);
+    assert_eq!(cost(|| drop(InPlaceSlot::<usize, 0>::new(closure::<0>()))), 0);
+}
+
+#[test]
+fn cells_cost_their_value() {
+    let cell = OptionCell::<Box<usize>>::empty();
+    assert_eq!(cost(|| drop((cell.put(Box::new(7)), cell.try_put(Box::new(8)), cell.take()))), 2);
+    assert_eq!(cost(|| drop(OptionCell::new(Box::new(7)))), 1);
+}
+
+#[cfg(any(feature = "wait", feature = "future"))]
+mod reply {
+    use super::cost;
+    use callback_slot::reply;
+
+    #[test]
+    fn replies_cost_two_allocations() {
+        let answered = || {
+            let (callback, reply) = reply();
+            callback.call(7);
+            assert_eq!(reply.try_into_value().unwrap(), Ok(7));
+        };
+        assert_eq!(cost(answered), 2);
+        assert_eq!(cost(|| drop(reply::<usize>())), 2, "nobody calls, nobody waits");
+    }
+
+    /// Each waker takes one more, and goes with whoever it waits for.
+    #[cfg(feature = "future")]
+    #[test]
+    fn wakers_cost_one_allocation_each() {
+        use std::future::Future;
+        use std::pin::Pin;
+        use std::task::{Context, Waker};
+
+        let polled = |called: bool| {
+            let (callback, mut reply) = reply::<usize>();
+            let mut context = Context::from_waker(Waker::noop());
+            for _ in 0..3 {
+                assert!(Pin::new(&mut reply).poll(&mut context).is_pending());
+            }
+            if called {
+                callback.call(7);
+            }
+        };
+        assert_eq!(cost(|| polled(false)), 5);
+        assert_eq!(cost(|| polled(true)), 5);
+    }
+
+    #[cfg(feature = "wait")]
+    #[test]
+    fn a_wait_that_ends_gives_its_memory_back() {
+        use callback_slot::WaitError;
+        use std::time::Duration;
+
+        // The thread's own handle is made on first use, and kept.
+        let _ = std::thread::current();
+        let waited = || {
+            let (callback, reply) = reply::<usize>();
+            let Err(WaitError::TimedOut(reply)) = reply.wait_timeout(Duration::ZERO) else { unreachable!() };
+            drop(reply);
+            drop(callback);
+        };
+        assert_eq!(cost(waited), 3);
+    }
+}
