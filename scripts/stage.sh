@@ -60,6 +60,7 @@ lint)
     check cargo fmt --manifest-path loom-tests/Cargo.toml --check
     check cargo fmt --manifest-path callback-slot/fuzz/Cargo.toml --check
     check cargo clippy --workspace --all-targets --all-features --quiet -- -D warnings
+    check cargo clippy --manifest-path callback-slot/fuzz/Cargo.toml --all-targets --quiet -- -D warnings
     check cargo clippy -p storage-pipeline --no-default-features --quiet -- -D warnings
     check env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --all-features --no-deps --quiet
     ;;
@@ -83,6 +84,7 @@ long)
     run callback-slot/no_std.sh
     run callback-slot/package.sh
     run callback-slot/mutations.sh
+    run callback-slot/mutants.sh
     run callback-slot/tsan.sh
     run cargo test --manifest-path callback-slot/fuzz/Cargo.toml
     run callback-slot/fuzz.sh 120
