@@ -74,7 +74,7 @@ pub struct Config {
     /// twos, before they sleep. It spares each of its writes two wake-ups and costs up to a core for each of the two threads
     /// while it lasts. Zero: they sleep at once.
     pub stay_awake: Duration,
-    /// Time that `Storage::open` waits for leadership and replay.
+    /// Time that `Storage::open` waits for leadership, and for each step of the replay of its log.
     pub open_timeout: Duration,
 }
 

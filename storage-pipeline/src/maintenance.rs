@@ -12,10 +12,11 @@ use std::{
 
 use crate::{
     clock,
-    engine::{Engine, EngineError},
+    engine::{Engine, EngineError, WriteBatch},
     mailbox::{Mailbox, Received},
     raftstore::router::Router,
     scheduler::Scheduler,
+    txn::meta::Number,
 };
 
 /// How often deadlines are looked at. A caller hears of its deadline at most this much later.
@@ -58,14 +59,28 @@ impl Maintenance {
     }
 
     fn truncate_log(&mut self) -> Result<(), EngineError> {
-        // ORDERING: Acquire, for the Release of apply: the data up to this index was written before the sync below.
-        let applied = self.applied.load(Ordering::Acquire);
+        // ORDERING: Relaxed, because nothing is read by it; the index that counts is read at the sync.
+        let applied = self.applied.load(Ordering::Relaxed);
         if self.scheduler.is_closing() || applied - self.truncated < self.scheduler.config.log_gc_entries {
             return Ok(());
         }
-        self.engine.sync()?;
-        self.router.truncate(applied);
-        self.truncated = applied;
+        let synced = sync_data(&*self.engine, &self.applied)?;
+        self.router.truncate(synced);
+        self.truncated = synced;
         Ok(())
     }
+}
+
+/// Makes what is applied durable, and notes it in the data for the next start. Returns its index.
+///
+/// # Errors
+/// The engine's refusal, which is never retried.
+pub(crate) fn sync_data(engine: &dyn Engine, applied: &AtomicU64) -> Result<u64, EngineError> {
+    // ORDERING: Acquire, for the Release of apply: the data up to this index was written before the sync below.
+    let applied = applied.load(Ordering::Acquire);
+    engine.sync()?;
+    let mut batch = WriteBatch::default();
+    batch.push(Number::Synced.put(applied));
+    engine.write(&batch)?;
+    Ok(applied)
 }

@@ -106,13 +106,14 @@ impl WriteBatch {
 
 /// A store of sorted keys with atomic batches and snapshots.
 pub trait Engine: Send + Sync + 'static {
-    /// Applies a batch. It is in the engine's write-ahead log afterwards, which is **not** synced.
+    /// Applies a batch. It is in the engine's write-ahead log afterwards, which is **not** synced: a power loss may take it,
+    /// as a whole, and leave later ones.
     ///
     /// # Errors
     /// The engine's refusal. What was written is then unknown, and the caller must stop writing.
     fn write(&self, batch: &WriteBatch) -> Result<(), EngineError>;
 
-    /// Makes everything written before durable.
+    /// Makes everything written before durable: none of it is ever missing afterwards.
     ///
     /// # Errors
     /// The engine's refusal. It is never retried: what reached the disk is then unknown.

@@ -28,9 +28,11 @@ pub struct RocksEngine {
 impl RocksEngine {
     /// Opens the database in `dir`, creating it where it does not exist.
     ///
-    /// What was written after the last sync may be torn by a power loss. RocksDB then stops its replay at the first
-    /// bad record, so a prefix of the writes is left, with the applied index that belongs to it; the raft log holds
-    /// the rest, because it is truncated only up to what was synced.
+    /// A power loss may take any part of what was written after the last sync. RocksDB stops its replay where a record is
+    /// damaged, but not where records are missing without a trace: it takes a page of zeros that begins with a record for room
+    /// kept in advance and goes on in the next block, and it does not notice that a file ends before the next one
+    /// begins. Each batch is there or not; that one is there says nothing of those before it, unless a sync came between. So the
+    /// raft log is applied again from what was synced.
     ///
     /// # Errors
     /// What is wrong with the directory; see [`OpenError`].

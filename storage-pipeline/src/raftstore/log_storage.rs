@@ -48,8 +48,7 @@ impl LogStorage {
     /// Takes over a log, checks it as a whole against the data, and makes it durable once more: what is read here may
     /// be acknowledged, and its last part may have been read from a cache that no sync has reached.
     ///
-    /// `applied_index` is what the data was applied up to. Applied entries were committed, so the commit index is
-    /// raised to it; the one that is kept is older.
+    /// `applied_index` is the last entry that the data shows to be applied, whatever of those before it is missing.
     ///
     /// # Errors
     /// The engine's refusal, or what is inconsistent.
@@ -61,8 +60,7 @@ impl LogStorage {
         let recovered = engine.recover()?;
         let (terms, recent) = recover::check(&*engine, &recovered, applied_index)?;
         engine.sync()?;
-        let Recovered { mut hard_state, truncated, last_index } = recovered;
-        hard_state.commit = hard_state.commit.max(applied_index);
+        let Recovered { hard_state, truncated, last_index } = recovered;
         Ok(Self {
             engine,
             conf_state,
@@ -74,6 +72,18 @@ impl LogStorage {
             recent,
             fault: None,
         })
+    }
+
+    /// The place behind which the log is to be applied, to data that was synced up to `synced_index`: a log is truncated
+    /// only behind synced data.
+    ///
+    /// Entries up to there were committed, so the commit index is raised to it; the one that is kept is older. Those that
+    /// the data shows behind it were committed too, but raft reads at once whatever is committed and not applied,
+    /// and may learn of these one after the other.
+    pub fn apply_behind(&mut self, synced_index: u64) -> Position {
+        let index = synced_index.max(self.truncated.index);
+        self.hard_state.commit = self.hard_state.commit.max(index);
+        Position { index, term: self.terms.of(index) }
     }
 
     /// Persists what a round asks for in one write: entries, which replace everything at and after the first one's

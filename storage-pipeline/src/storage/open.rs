@@ -33,10 +33,12 @@ pub(super) fn open(
     Ok(running)
 }
 
-/// Waits until this replica leads and has applied what its log held: only then may it read.
+/// Waits until this replica leads and has applied what its log held: only then may it read. A long log takes its time, so
+/// patience ends only where nothing moves.
 fn wait_until_serving(running: &Running) -> Result<(), OpenError> {
     let timeout = running.scheduler.config.open_timeout;
     let started = Instant::now();
+    let (mut index, mut moved) = (0, started);
     loop {
         if let Some(fault) = running.scheduler.fault() {
             return Err(OpenError::NotReady { waited: started.elapsed(), what: fault.to_string() });
@@ -44,8 +46,11 @@ fn wait_until_serving(running: &Running) -> Result<(), OpenError> {
         if running.scheduler.reader.lease.term_at(clock::now()).is_some() {
             return Ok(());
         }
-        if started.elapsed() >= timeout {
-            let index = running.applied.load(Ordering::Relaxed);
+        let before = std::mem::replace(&mut index, running.applied.load(Ordering::Relaxed));
+        if index > before {
+            moved = Instant::now();
+        }
+        if moved.elapsed() >= timeout {
             let what = Error::NotLeader { leader: None };
             let what = format!("{what}; applied up to entry {index}");
             return Err(OpenError::NotReady { waited: started.elapsed(), what });

@@ -16,7 +16,7 @@ use crate::{
     observe::Observer,
     raft_log::slog_to_tracing,
     raftstore::{
-        log_storage::LogStorage,
+        log_storage::{LogStorage, Position},
         peer::Peer,
         transport::{Message, Transport},
     },
@@ -28,7 +28,7 @@ use crate::{
 pub(super) struct Recovered {
     pub(super) peer: Peer,
     pub(super) delegate: Delegate,
-    /// What is applied.
+    /// What is applied, and left for certain.
     pub(super) applied: u64,
     /// Up to where the log was truncated.
     pub(super) truncated: u64,
@@ -44,6 +44,13 @@ impl Transport for Nobody {
 }
 
 /// Reads the two stores of a replica. Without a transport it must be the only one of its group.
+///
+/// After a power loss any of the batches may be missing that were written to the data since its last sync, with later
+/// ones there: the applied index in the data says what was applied, and not that all of it is left. So the log is applied
+/// again from where the data is known to be whole. An entry says what keys are afterwards, not what is done to
+/// them, so data that has some of the entries becomes what it would be without them, as soon as the last of them is
+/// applied again. Nobody reads before: a replica serves no read until it has applied an entry of the term in which it
+/// leads, and that one is behind all of them.
 pub(super) fn recover(
     config: &Config,
     parts: Parts,
@@ -54,7 +61,11 @@ pub(super) fn recover(
     let corrupt = |what: String| OpenError::Corrupt { path: dir.clone(), what };
     let in_data = |error: Error| corrupt(error.to_string());
     let data = engine.snapshot();
-    let state = ApplyState::load(&*data).map_err(in_data)?;
+    let seen = ApplyState::load(&*data).map_err(in_data)?.index;
+    let synced = Number::Synced.load(&*data).map_err(in_data)?.unwrap_or(0);
+    if synced > seen {
+        return Err(corrupt(format!("the data was synced up to entry {synced} and has those up to {seen}")));
+    }
     let saved = load_conf_state(&*data).map_err(in_data)?;
     let is_new = saved.is_none();
     let members = saved.unwrap_or_else(|| voters(&config.voters));
@@ -71,9 +82,12 @@ pub(super) fn recover(
         ));
     }
     identify(&*engine, config.replica_id).map_err(in_data)?;
-    let delegate = Delegate::new(state, is_new.then(|| members.clone()));
-    let log = LogStorage::open(log, members, state.index)
-        .map_err(|error| corrupt(format!("log beside data applied up to {}: {error}", state.index)))?;
+    let unsaved = is_new.then(|| members.clone());
+    let mut log = LogStorage::open(log, members, seen)
+        .map_err(|error| corrupt(format!("log beside data applied up to {seen}: {error}")))?;
+    let Position { index, term } = log.apply_behind(synced);
+    let state = ApplyState { index, term };
+    let delegate = Delegate::new(state, unsaved);
     let truncated = log.truncated_index();
     let node = RawNode::new(&raft_config(config, state), log, &slog_to_tracing())
         .map_err(|error| corrupt(format!("raft refuses the log: {error}")))?;

@@ -88,6 +88,7 @@ impl Rooms {
             scheduler: Handles::default(),
             maintenance: (maintenance.mailbox.clone(), Handles::default()),
             engine: Arc::clone(&applier.engine),
+            applied: Arc::clone(&applier.applied),
         });
         // From here on an error drops `running`, which ends what was started.
         let running = Running {

@@ -13,7 +13,7 @@ use crate::{
     client::oracle::TimestampOracle,
     engine::Engine,
     mailbox::Mailbox,
-    maintenance::Never,
+    maintenance::{Never, sync_data},
     raftstore::{msg::StoreMsg, status::SharedStatus},
     scheduler::Scheduler,
     storage::InFlightCounts,
@@ -37,6 +37,7 @@ pub(crate) struct Threads {
     pub(crate) scheduler: Handles,
     pub(crate) maintenance: (Mailbox<Never>, Handles),
     pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) applied: Arc<AtomicU64>,
 }
 
 /// The handles of one group of threads, until they are joined.
@@ -92,7 +93,7 @@ impl Threads {
         end(&self.maintenance.0, &self.maintenance.1);
         scheduler.discard();
         if scheduler.fault().is_none()
-            && let Err(error) = self.engine.sync()
+            && let Err(error) = sync_data(&*self.engine, &self.applied)
         {
             // Nothing is lost: the log has it all, and the next start replays what the data lacks.
             tracing::warn!(%error, "the data could not be synced at the end");

@@ -14,6 +14,9 @@ pub enum Number {
     TimestampBound,
     /// Id of the replica that the data belongs to. It never changes.
     Replica,
+    /// Entries up to this index are in the data for good: it was written behind a sync that covers them. Who finds an
+    /// older one has lost the newer one and nothing else.
+    Synced,
 }
 
 impl Number {
@@ -24,6 +27,7 @@ impl Number {
             Self::SafePoint => b"gc_safe_point",
             Self::TimestampBound => b"timestamp_bound",
             Self::Replica => b"replica",
+            Self::Synced => b"synced",
         }
     }
 

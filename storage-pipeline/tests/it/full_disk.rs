@@ -10,12 +10,16 @@ use storage_pipeline::{Outcome, Storage};
 
 use crate::support::{config, in_every_mode};
 
+/// Bytes of a raw value, so that a file is full soon.
+const VALUE_BYTES: usize = 2000;
+
 /// Runs the victim of the crash tests until it fails, with files of at most so many KiB, or kills it after a time.
 fn write(dir: &Path, mode: &str, round: u32, most_kib: u32) -> Output {
     let script = format!("trap '' XFSZ; ulimit -f {}; exec timeout -s KILL 20 \"$@\"", 2 * most_kib);
     let victim = env!("CARGO_BIN_EXE_crash-writer");
     let mut command = Command::new("sh");
     command.args(["-c", &script, "sh", victim, dir.to_str().unwrap(), mode, &round.to_string()]);
+    command.arg(format!("value-bytes={VALUE_BYTES}"));
     command.output().unwrap()
 }
 
@@ -35,8 +39,9 @@ fn a_disk_that_is_full_stops_the_store_with_an_error_and_loses_nothing_acknowled
             assert_eq!(storage.raw_get(b"kept"), Outcome::Applied(Some(b"v".to_vec())));
             let lines = String::from_utf8_lossy(&stdout);
             for n in lines.lines().filter_map(|line| line.strip_suffix(';')) {
-                let value = Outcome::Applied(Some(format!("{round}-{n}").into_bytes()));
-                assert_eq!(storage.raw_get(format!("raw-{round}-{n}").as_bytes()), value, "{most_kib} KiB");
+                let value = format!("{:.<VALUE_BYTES$}", format!("{round}-{n}"));
+                let found = storage.raw_get(format!("raw-{round}-{n}").as_bytes());
+                assert!(found == Outcome::Applied(Some(value.into_bytes())), "{most_kib} KiB: {n} is lost");
             }
         }
     });

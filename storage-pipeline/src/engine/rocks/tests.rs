@@ -306,3 +306,50 @@ fn a_directory_that_cannot_be_made_is_refused_with_the_path() {
     fs::write(&file, b"").unwrap();
     assert!(matches!(refusal(&file.join("data")), OpenError::Io { path, .. } if path.starts_with(&file)));
 }
+
+#[test]
+fn a_power_loss_takes_whole_batches_and_none_that_a_sync_came_after() {
+    const RECORD: usize = 1024;
+    const PAGE: usize = 4096;
+    let (dir, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let engine = RocksEngine::open(dir.path()).unwrap();
+    let wal = newest_wal(dir.path());
+    let len = || usize::try_from(fs::metadata(&wal).unwrap().len()).unwrap();
+    // Records of one length, so that pages and blocks begin with records.
+    let sized = |n: u32, bytes: usize| {
+        let halves = [bytes / 2, bytes - bytes / 2].map(|half| vec![7; half]);
+        let key = |half: u8| [&n.to_be_bytes()[..], &[half]].concat();
+        write(&engine, [put(Cf::Raw, &key(0), &halves[0]), put(Cf::Raw, &key(1), &halves[1])]);
+    };
+    let before = len();
+    sized(0, RECORD);
+    let overhead = len() - before - RECORD;
+    sized(1, 2 * RECORD - len() % RECORD - overhead);
+    for n in 2..200 {
+        sized(n, RECORD - overhead);
+        if n == 100 {
+            engine.sync().unwrap();
+        }
+    }
+    assert_eq!(len() % RECORD, 0);
+    let bytes = fs::read(&wal).unwrap();
+    let synced = bytes.len() / RECORD - (200 - 101);
+    for page in (synced.div_ceil(PAGE / RECORD)..bytes.len() / PAGE).step_by(3) {
+        for file in fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path()) {
+            fs::copy(&file, copy.path().join(file.file_name().unwrap())).unwrap();
+        }
+        let mut bytes = bytes.clone();
+        bytes[page * PAGE..(page + 1) * PAGE].fill(0);
+        fs::write(copy.path().join(wal.file_name().unwrap()), bytes).unwrap();
+        let snapshot = RocksEngine::open(copy.path()).unwrap().snapshot();
+        let there = |n: u32, half| {
+            snapshot.get(Cf::Raw, &[&n.to_be_bytes()[..], &[half]].concat()).unwrap().is_some()
+        };
+        assert!((0..=100).all(|n| there(n, 0)), "page {page}");
+        assert!((0..200).all(|n| there(n, 0) == there(n, 1)), "page {page}");
+        assert!(!(0..200).all(|n| there(n, 0)), "page {page}");
+        drop(snapshot);
+        fs::remove_dir_all(copy.path()).unwrap();
+        fs::create_dir(copy.path()).unwrap();
+    }
+}

@@ -25,7 +25,10 @@ pub(super) fn state(term: u64, commit: u64) -> Option<HardState> {
 }
 
 fn open(engine: impl LogEngine, applied: u64) -> Result<LogStorage, RecoverError> {
-    LogStorage::open(Box::new(engine), ConfState { voters: vec![1], ..ConfState::default() }, applied)
+    let mut log =
+        LogStorage::open(Box::new(engine), ConfState { voters: vec![1], ..ConfState::default() }, applied)?;
+    log.apply_behind(applied);
+    Ok(log)
 }
 
 /// Opens a log in a directory of its kind.
@@ -221,12 +224,18 @@ fn a_commit_index_is_written_with_a_vote_only_and_a_truncation_with_the_next_wri
 }
 
 #[test]
-fn the_commit_index_is_raised_to_what_is_applied() {
+fn a_log_is_applied_behind_what_was_synced_and_never_from_before_its_beginning() {
     let memory = MemoryLog::new();
     let mut log = open(memory.clone(), 0).unwrap();
-    log.persist(entries(1..10, 1), state(1, 0), true).unwrap();
-    let commit = |applied| open(memory.clone(), applied).unwrap().initial_state().unwrap().hard_state.commit;
-    assert_eq!((commit(0), commit(7)), (0, 7));
+    log.persist(entries(1..6, 1), state(1, 0), true).unwrap();
+    log.persist(entries(6..10, 2), state(2, 0), true).unwrap();
+    log.compact(3).unwrap();
+    log.persist(entries(10..11, 2), None, true).unwrap();
+    for (synced, from) in [(0, (3, 1)), (3, (3, 1)), (5, (5, 1)), (7, (7, 2))] {
+        let mut log = LogStorage::open(Box::new(memory.clone()), ConfState::default(), 9).unwrap();
+        assert_eq!(log.apply_behind(synced), Position { index: from.0, term: from.1 });
+        assert_eq!(log.initial_state().unwrap().hard_state.commit, from.0);
+    }
 }
 
 #[test]

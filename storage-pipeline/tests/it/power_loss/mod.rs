@@ -7,6 +7,7 @@ mod disk;
 mod loss;
 mod run;
 mod model_tests;
+mod holes;
 
 use std::{
     collections::{BTreeMap, HashMap},
