@@ -90,6 +90,7 @@ long)
     run callback-slot/fuzz.sh 120
     run loom-tests/pipeline-mutations.sh
     run callback-slot/miri.sh --targets 256
+    run env KILL_ROUNDS=60 KILL_SEED="$(date +%s)" cargo test -p storage-pipeline --test it kills
     run env POWER_LOSS_POINTS=600 cargo test -p storage-pipeline --test it power_loss
     ;;
 *)

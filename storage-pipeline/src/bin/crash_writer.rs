@@ -1,9 +1,11 @@
 //! Writes until it is killed and prints each acknowledged number: the victim of the crash tests.
 //!
-//! `crash-writer DIR MODE ROUND [raft-log=NAME] [numbers=N] [log-gc-entries=N] [value-bytes=N]`. Number `n` stands for a raw
+//! `crash-writer DIR MODE ROUND [raft-log=NAME] [numbers=N] [log-gc-entries=N] [value-bytes=N]
+//! [accounts=N]`. Number `n` stands for a raw
 //! key and for a transaction of two keys, each with the value `ROUND-n`, the raw one filled up with dots to the length that is asked
 //! for; a line `n.` is printed once the raw key is acknowledged, a line `n;` once the transaction is too. With `numbers` it
-//! closes the store behind so many.
+//! closes the store behind so many. With `accounts` it then counts a raw counter of the thread up (`THREAD=VALUE`) and moves a coin
+//! from one account to another, with a record of that; where no other transfer was in the way it prints `n$`.
 
 use std::{
     env,
@@ -13,7 +15,7 @@ use std::{
     thread,
 };
 
-use storage_pipeline::{Config, Storage};
+use storage_pipeline::{Config, Storage, TransactionError};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<_> = env::args().skip(1).collect();
@@ -22,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let mut config = Config::new(dir);
     config.completion_mode = mode.parse()?;
-    let (mut numbers, mut value_bytes) = (u64::MAX, 0);
+    let (mut numbers, mut value_bytes, mut accounts) = (u64::MAX, 0, 0);
     for option in options {
         let (name, value) = option.split_once('=').ok_or("an option is NAME=VALUE")?;
         match name {
@@ -30,6 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "numbers" => numbers = value.parse()?,
             "log-gc-entries" => config.log_gc_entries = value.parse()?,
             "value-bytes" => value_bytes = value.parse()?,
+            "accounts" => accounts = value.parse()?,
             _ => return Err(format!("unknown option {name}").into()),
         }
     }
@@ -37,14 +40,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     say("open");
     let next = AtomicU64::new(0);
     thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                loop {
+        for thread in 0..4 {
+            let (storage, next) = (&storage, &next);
+            scope.spawn(move || {
+                for count in 1.. {
                     let n = next.fetch_add(1, Ordering::Relaxed);
-                    if n >= numbers || write(&storage, round, n, value_bytes).is_err() {
+                    if n >= numbers || write(storage, round, n, value_bytes).is_err() {
                         break;
                     }
                     say(&format!("{n};"));
+                    if accounts > 0 && bank(storage, round, n, (thread, count), accounts).is_err() {
+                        break;
+                    }
                 }
             });
         }
@@ -61,6 +68,35 @@ fn write(storage: &Storage, round: &str, n: u64, value_bytes: usize) -> Result<(
     transaction.insert(format!("a-{round}-{n}").as_bytes(), value.as_bytes());
     transaction.insert(format!("b-{round}-{n}").as_bytes(), value.as_bytes());
     transaction.commit()?;
+    Ok(())
+}
+
+fn bank(
+    storage: &Storage,
+    round: &str,
+    n: u64,
+    (thread, count): (u64, u64),
+    accounts: u64,
+) -> Result<(), Box<dyn Error>> {
+    let counter = format!("counter-{round}-{thread}");
+    storage.raw_put(counter.as_bytes(), count.to_string().as_bytes()).into_result()?;
+    say(&format!("{thread}={count}"));
+    let (from, to) = (n % accounts, (n / accounts + n + 1) % accounts);
+    let mut transfer = storage.begin().into_result()?;
+    for (account, coins) in [(from, -1), (to, 1)] {
+        let key = format!("account-{account}");
+        let before = transfer
+            .get(key.as_bytes())?
+            .map_or(Ok(0), |coins| String::from_utf8_lossy(&coins).parse::<i64>())?;
+        transfer.put(key.as_bytes(), (before + coins).to_string().as_bytes());
+    }
+    transfer.put(format!("moved-{round:0>4}-{n:06}").as_bytes(), format!("{from}>{to}").as_bytes());
+    match transfer.commit() {
+        Ok(_) => say(&format!("{n}$")),
+        // Another transfer came first.
+        Err(TransactionError::RolledBack(_)) => {}
+        Err(error) => return Err(error.into()),
+    }
     Ok(())
 }
 

@@ -2,15 +2,12 @@
 
 use std::{
     collections::HashMap,
-    io::{BufRead, BufReader},
-    process::{Command, Stdio},
-    sync::mpsc,
     thread,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use storage_pipeline::{
-    Cause, CompletionMode, Config, Error, OpenError, Outcome, RaftLog, Storage,
+    Cause, CompletionMode, Error, OpenError, Outcome, RaftLog, Storage,
     command::RawPut,
     observe::{FailPoint, Moment},
 };
@@ -60,64 +57,6 @@ fn no_acknowledgement_leaves_before_a_sync_that_covers_its_entry_and_writes_shar
         assert!(syncs < told, "{syncs} syncs for {told} writes: none was shared");
         tested.finish();
     });
-}
-
-/// Acknowledgements that a child printed before it was killed.
-fn acknowledged(config: &Config, round: u32, life: Duration) -> Vec<u64> {
-    let (dir, mode, log) = (&config.dir, config.completion_mode, config.raft_log);
-    let mut child = Command::new(env!("CARGO_BIN_EXE_crash-writer"))
-        .arg(dir)
-        .args([mode.to_string(), round.to_string(), format!("raft-log={log}")])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let (sender, receiver) = mpsc::channel();
-    let reader =
-        thread::spawn(move || lines.map_while(Result::ok).for_each(|line| sender.send(line).unwrap()));
-    assert_eq!(receiver.recv_timeout(Duration::from_secs(20)).unwrap(), "open");
-    thread::sleep(life);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    reader.join().unwrap();
-    // A last line may be torn by the kill.
-    receiver.try_iter().filter_map(|line| line.strip_suffix(';').and_then(|n| n.parse().ok())).collect()
-}
-
-#[test]
-fn kill_9_loses_no_acknowledged_write_and_leaves_no_transaction_half_done() {
-    in_every_mode(|mode, dir| {
-        // What keeps the log knows no modes: one of them is enough for the kinds that are not the default.
-        let kinds = if mode == CompletionMode::default() { RaftLog::ALL } else { &[RaftLog::RocksDb] };
-        for kind in kinds {
-            let mut config = config(mode, &dir.join(kind.name()));
-            config.raft_log = *kind;
-            kill_and_check(&config);
-        }
-    });
-}
-
-fn kill_and_check(config: &Config) {
-    let mut total = 0;
-    for round in 0..3 {
-        let life = Duration::from_millis(30 + 45 * u64::from(round));
-        let acknowledged = acknowledged(config, round, life);
-        let storage = Storage::open(config.clone()).unwrap();
-        let now = storage.begin().into_result().unwrap();
-        for n in &acknowledged {
-            let value = Some(format!("{round}-{n}").into_bytes());
-            let raw = storage.raw_get(format!("raw-{round}-{n}").as_bytes());
-            assert_eq!(raw, Outcome::Applied(value.clone()));
-            assert_eq!(now.get(format!("a-{round}-{n}").as_bytes()).unwrap(), value);
-            assert_eq!(now.get(format!("b-{round}-{n}").as_bytes()).unwrap(), value);
-        }
-        for n in 0..acknowledged.len() as u64 + 64 {
-            let halves = ["a", "b"].map(|half| now.get(format!("{half}-{round}-{n}").as_bytes()).unwrap());
-            assert_eq!(halves[0], halves[1], "transaction {n} is half done");
-        }
-        total += acknowledged.len();
-    }
-    assert!(total > 0, "the child was killed before it wrote anything, in every round");
 }
 
 #[test]

@@ -10,5 +10,6 @@ mod faults;
 mod shutdown;
 mod stopping;
 mod durability;
+mod kills;
 mod full_disk;
 mod power_loss;
