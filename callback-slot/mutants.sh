@@ -23,7 +23,7 @@ try() { # NAME CARGO-MUTANTS-ARGUMENTS...
   out=$work/$name/mutants.out
   mkdir "$work/$name"
   # Exit codes: 0 all killed, 2 some survive, 3 some did not end. Anything else is not about mutants.
-  cargo mutants --package callback-slot --test-tool nextest --timeout 30 --build-timeout 120 --colors never \
+  cargo mutants --package callback-slot --test-tool nextest --timeout 120 --build-timeout 300 --colors never \
     --output "$work/$name" "$@" --cargo-test-arg=--lib --cargo-test-arg=--test=it >"$work/log" 2>&1 || code=$?
   if ((code != 0 && code != 2 && code != 3)); then
     cat "$work/log" >&2

@@ -1,7 +1,11 @@
 //! The crate from outside, in one binary. Under Miri loops are short: it tries many schedules by its seeds instead.
 
 #![cfg(not(callback_slot_loom))]
+#![cfg_attr(callback_slot_plain_runner, feature(custom_test_frameworks, test))]
+#![cfg_attr(callback_slot_plain_runner, test_runner(crate::runner::run))]
 
+#[cfg(callback_slot_plain_runner)]
+mod runner;
 mod support;
 
 mod layout;
