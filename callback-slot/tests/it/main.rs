@@ -17,6 +17,7 @@ mod race;
 mod stress;
 mod reentry;
 mod panics;
+mod attacks;
 mod in_place;
 mod option_cell;
 #[cfg(not(miri))]

@@ -252,6 +252,33 @@ mod future {
         }
     }
 
+    /// Each poll replaces the waker of the one before, while the call may take it: one waker is woken, or none too late.
+    #[test]
+    fn race_poll_again_against_call() {
+        for _ in 0..ROUNDS {
+            let woken: [Count; 3] = std::array::from_fn(|_| Count::new());
+            let (callback, mut reply) = reply();
+            let polled_with = woken.clone();
+            let ((), (first, mut reply)) = together(
+                move || callback.call(Box::new(7)),
+                move || {
+                    let first = polled_with.iter().map(|woken| poll(&mut reply, woken)).find(Poll::is_ready);
+                    (first, reply)
+                },
+            );
+            let sum: usize = woken.iter().map(Count::get).sum();
+            let answer = match first {
+                Some(answer) => answer,
+                None => {
+                    assert_eq!(woken[2].get(), 1, "the last one is woken");
+                    poll(&mut reply, &woken[0])
+                }
+            };
+            assert!(sum <= 1);
+            assert_eq!(answer, Poll::Ready(Ok(Box::new(7))));
+        }
+    }
+
     #[test]
     fn race_poll_against_call() {
         for _ in 0..ROUNDS {
