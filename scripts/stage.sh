@@ -59,6 +59,7 @@ lint)
     check cargo fmt --all --check
     check cargo fmt --manifest-path loom-tests/Cargo.toml --check
     check cargo fmt --manifest-path callback-slot/fuzz/Cargo.toml --check
+    check cargo fmt --manifest-path storage-pipeline/fuzz/Cargo.toml --check
     check cargo clippy --workspace --all-targets --all-features --quiet -- -D warnings
     check cargo clippy --manifest-path callback-slot/fuzz/Cargo.toml --all-targets --quiet -- -D warnings
     check cargo clippy -p storage-pipeline --no-default-features --quiet -- -D warnings
@@ -88,6 +89,8 @@ long)
     run callback-slot/tsan.sh
     run cargo test --manifest-path callback-slot/fuzz/Cargo.toml
     run callback-slot/fuzz.sh 120
+    run cargo test --manifest-path storage-pipeline/fuzz/Cargo.toml
+    run storage-pipeline/fuzz.sh 120
     run loom-tests/pipeline-mutations.sh
     run callback-slot/miri.sh --targets 256
     run env KILL_ROUNDS=60 KILL_SEED="$(date +%s)" cargo test -p storage-pipeline --test it kills
