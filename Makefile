@@ -2,12 +2,15 @@
 # Each target is one stage; stages print their seconds and their number of tests.
 .POSIX:
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint unit doc loom miri long bench-report clean
+.PHONY: help setup demo test lint unit doc loom miri simulator sim long bench-report clean
 
 # Passed on to the demo, for example: make demo ARGS='--secs 1 --threads 1,16 --modes ApplyNotify'
 ARGS =
 # Passed on to the set-up, for example: make test SETUP=--no-install
 SETUP =
+
+# How long clusters are simulated with fresh seeds, in seconds.
+SECS = 60
 
 # How much is measured: quick (five minutes) or full (an hour at most, and it goes on where it was interrupted).
 FORM = full
@@ -31,9 +34,13 @@ test: ## every test that CI runs
 	@scripts/stage.sh doc
 	@scripts/stage.sh loom
 	@scripts/stage.sh miri
+	@scripts/stage.sh simulator
 
-lint unit doc loom miri long: ## one stage of the tests, without the set-up
+lint unit doc loom miri simulator long: ## one stage of the tests, without the set-up
 	@scripts/stage.sh $@
+
+sim: setup ## simulate clusters with fresh seeds for SECS seconds
+	cargo run --release --package storage-pipeline --features simulator --bin simulator -- --secs $(SECS)
 
 bench-report: setup ## measure every mode under every workload and write the report
 	cargo build --release --package benches --bins

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-stage=${1:?usage: scripts/stage.sh lint|unit|doc|loom|miri|long}
+stage=${1:?usage: scripts/stage.sh lint|unit|doc|loom|miri|simulator|long}
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 started=$(date +%s)
@@ -54,6 +54,11 @@ tests() {
     fi
 }
 
+# Clusters in virtual time. What it prints first says how to replay a seed that fails.
+simulate() {
+    run cargo run --quiet --release -p storage-pipeline --features simulator --bin simulator -- "$@"
+}
+
 case $stage in
 lint)
     check cargo fmt --all --check
@@ -77,6 +82,10 @@ loom)
     export RUSTFLAGS="--cfg callback_slot_loom --cfg storage_pipeline_loom"
     tests --workspace
     ;;
+simulator)
+    simulate --from 1 --seeds 100
+    simulate --planted common --at-most 60
+    ;;
 miri)
     cargo +nightly miri --version >/dev/null 2>&1 || missing "Miri (rustup component add miri rust-src --toolchain nightly)"
     run callback-slot/miri.sh
@@ -92,6 +101,8 @@ long)
     run cargo test --manifest-path storage-pipeline/fuzz/Cargo.toml
     run storage-pipeline/fuzz.sh 120
     run loom-tests/pipeline-mutations.sh
+    simulate --secs 600
+    simulate --planted all --at-most 2000
     run callback-slot/miri.sh --targets 256
     run env KILL_ROUNDS=60 KILL_SEED="$(date +%s)" cargo test -p storage-pipeline --test it kills
     run env POWER_LOSS_POINTS=600 cargo test -p storage-pipeline --test it power_loss

@@ -7,6 +7,8 @@
 pub(crate) mod primitive;
 #[cfg(feature = "store")]
 pub(crate) mod clock;
+#[cfg(feature = "store")]
+pub(crate) mod planted;
 pub mod completion_mode;
 pub mod config;
 pub mod error;
@@ -32,6 +34,8 @@ pub(crate) mod apply;
 pub mod engine;
 #[cfg(feature = "store")]
 pub(crate) mod maintenance;
+#[cfg(feature = "simulator")]
+pub mod simulator;
 #[cfg(feature = "store")]
 pub(crate) mod raft_log;
 #[cfg(feature = "store")]

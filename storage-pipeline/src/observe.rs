@@ -92,6 +92,25 @@ pub enum Moment {
     },
 }
 
+impl Moment {
+    /// Number of the command, where it is a moment of one.
+    #[must_use]
+    pub const fn cid(&self) -> Option<u64> {
+        match *self {
+            Self::Admitted { cid }
+            | Self::LatchesHeld { cid }
+            | Self::SnapshotTaken { cid, .. }
+            | Self::Processing { cid }
+            | Self::Proposing { cid }
+            | Self::Proposed { cid, .. }
+            | Self::TellingCaller { cid }
+            | Self::CallerTold { cid, .. }
+            | Self::Released { cid, .. } => Some(cid),
+            _ => None,
+        }
+    }
+}
+
 /// A place where an observer may make a step fail, as the outside world could.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

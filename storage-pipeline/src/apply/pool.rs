@@ -20,6 +20,7 @@ use crate::{
     mailbox::{Mailbox, Received},
     observe::{FailPoint, Moment},
     patience::Patience,
+    planted::planted,
     raftstore::{msg::ApplyRes, router::Router},
     scheduler::Scheduler,
 };
@@ -82,6 +83,9 @@ impl Applier {
         observer.note(Moment::Applying { index: state.index });
         if observer.fails(FailPoint::DataWrite) {
             return Err(EngineError::new("injected failure of a data write"));
+        }
+        if planted!(TellBeforeWrite) {
+            self.scheduler.settle_all(std::mem::take(&mut settled));
         }
         self.engine.write(&batch)?;
         self.delegate.written(batch);

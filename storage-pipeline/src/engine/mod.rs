@@ -76,7 +76,7 @@ impl From<EngineError> for Error {
 }
 
 /// One atomic write: all of it is applied, or nothing.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct WriteBatch {
     modifies: Vec<Modify>,
 }

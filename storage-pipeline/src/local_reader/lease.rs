@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::primitive::Mutex;
+use crate::{planted::planted, primitive::Mutex};
 
 /// A promise of a quorum not to elect anybody else until a moment, for one term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,9 +99,10 @@ impl LeaseTracker {
     }
 
     pub(crate) fn lease(&self) -> Option<Lease> {
-        let sent =
-            self.acknowledged.filter(|_| self.term != 0 && self.own_term_applied && !self.suspended)?;
-        Some(Lease { term: self.term, until: sent + self.length })
+        let begins = self.own_term_applied || planted!(LeaseBeforeOwnTerm);
+        let sent = self.acknowledged.filter(|_| self.term != 0 && begins && !self.suspended)?;
+        let length = if planted!(EndlessLease) { self.length * 100 } else { self.length };
+        Some(Lease { term: self.term, until: sent + length })
     }
 }
 

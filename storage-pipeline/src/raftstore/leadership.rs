@@ -10,6 +10,7 @@ use raft::{
 
 use crate::{
     error::{Cause, Error, Outcome},
+    planted::planted,
     raftstore::{
         peer::{Effects, Peer},
         status::{ReplicaStatus, Role},
@@ -67,6 +68,12 @@ impl Peer {
         self.lease.leads(leads);
         // Their entries may still be committed by a later leader: nobody here knows, and a snapshot of a later term
         // needs an applied entry of that term, which comes after them.
+        if planted!(LostOnStepDown) {
+            self.proposals.take_all().into_iter().for_each(std::mem::forget);
+        }
+        if planted!(MatchByIndexOnly) {
+            return;
+        }
         for pending in self.proposals.take_all() {
             let reply = Outcome::Indeterminate(Cause::LeadershipLost);
             effects.settled.push(Settled::without_entry(pending.task, reply));

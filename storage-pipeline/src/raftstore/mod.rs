@@ -8,6 +8,8 @@ pub(crate) mod reads;
 pub(crate) mod peer;
 mod leadership;
 mod round;
+#[cfg(feature = "simulator")]
+mod inspect;
 pub mod transport;
 pub mod status;
 pub mod log_storage;

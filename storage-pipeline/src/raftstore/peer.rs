@@ -11,6 +11,7 @@ use crate::{
     error::Error,
     local_reader::lease::{Lease, LeaseTracker},
     observe::{FailPoint, Moment, Observer},
+    planted::planted,
     raftstore::{
         log_storage::LogStorage,
         msg::{ApplyRes, Proposal},
@@ -73,7 +74,7 @@ impl Peer {
         observer: Observer,
     ) -> Self {
         let raft = &node.raft;
-        let ticks_to_vote = if raft.term == 0 { 0 } else { raft.election_timeout() };
+        let ticks_to_vote = if raft.term == 0 || planted!(EarlyVote) { 0 } else { raft.election_timeout() };
         let applied = raft.raft_log.applied;
         let most_applying_bytes =
             usize::try_from(most_committed_bytes).unwrap_or(usize::MAX).saturating_mul(8);
@@ -107,10 +108,12 @@ impl Peer {
         let mut refuse = |task, error| effects.settled.push(Settled::not_executed(task, error));
         // What was decided on a snapshot may only be proposed by the leader that took it. What needed none is as right
         // in whatever term this replica leads.
-        let led = self.leads.filter(|led| self.is_leading() && term.is_none_or(|term| term == *led));
+        let led = self.leads.filter(|led| {
+            self.is_leading() && term.is_none_or(|term| term == *led || planted!(SnapshotOfAnyTerm))
+        });
         let Some(term) = led else { return refuse(task, self.not_leader()) };
         self.observer.note(Moment::Proposing { cid });
-        if !task.context().phase.propose() {
+        if !task.context().phase.propose() && !planted!(BrokenPromise) {
             // Somebody promised the caller that it never runs. What it is told here arrives too late to be heard.
             return refuse(task, Error::DeadlineExceeded);
         }
@@ -129,6 +132,8 @@ impl Peer {
     pub(crate) fn read(&mut self, job: Job, effects: &mut Effects) {
         if self.leads.is_none() || self.observer.fails(FailPoint::RaftDropsRead) {
             effects.settled.push(Settled::not_executed(job.task, self.not_leader()));
+        } else if let Some(term) = self.leads.filter(|_| planted!(ReadWithoutQuorum)) {
+            effects.readable.push((job, term));
         } else {
             self.reads.push(job);
         }

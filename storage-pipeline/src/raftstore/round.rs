@@ -10,6 +10,7 @@ use crate::{
     apply::task::ApplyTask,
     engine::EngineError,
     observe::{FailPoint, Moment},
+    planted::planted,
     raftstore::peer::{Effects, Peer},
 };
 
@@ -39,6 +40,9 @@ impl Peer {
                 once_durable.extend(at_once);
             } else {
                 self.send(at_once, effects);
+            }
+            if planted!(AcknowledgesEarly) {
+                self.send(std::mem::take(&mut once_durable), effects);
             }
             self.commit(ready.take_committed_entries(), effects);
             self.persist(entries, hard_state, ready.must_sync())?;
@@ -98,7 +102,9 @@ impl Peer {
     fn send(&mut self, mut messages: Vec<Message>, effects: &mut Effects) {
         let ends_lease = |message: &Message| message.get_msg_type() == MessageType::MsgTimeoutNow;
         if messages.iter().any(ends_lease) {
-            self.lease.suspend();
+            if !planted!(LeaseOutlivesTransfer) {
+                self.lease.suspend();
+            }
             effects.messages.extend(messages.extract_if(.., |message| ends_lease(message)));
         }
         if !messages.is_empty() {
@@ -119,6 +125,11 @@ impl Peer {
         if self.observer.fails(FailPoint::LogWrite) {
             return Err(EngineError::new("injected failure of a log write"));
         }
+        let forgets = match entries.as_slice() {
+            [] => planted!(UnsyncedVote),
+            _ => planted!(UnsyncedAppend),
+        };
+        let sync = sync && !forgets;
         self.node.mut_store().persist(entries, hard_state, sync)?;
         let last_index = self.node.raft.raft_log.last_index();
         self.observer.note(Moment::LogWritten { last_index, synced: sync });
@@ -143,6 +154,7 @@ impl Peer {
     /// Lets confirmed reads go for which apply has come far enough. One that was confirmed under a term that has ended
     /// is still right to read, but nothing may be proposed on it: `propose` compares the terms.
     pub(super) fn release_reads(&mut self, effects: &mut Effects) {
-        effects.readable.extend(self.reads.take_applied(self.applied));
+        let applied = if planted!(ReadsUnapplied) { u64::MAX } else { self.applied };
+        effects.readable.extend(self.reads.take_applied(applied));
     }
 }

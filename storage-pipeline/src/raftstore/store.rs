@@ -83,6 +83,12 @@ impl Store {
         }
     }
 
+    /// When the next tick is due.
+    #[cfg(feature = "simulator")]
+    pub(crate) fn next_tick(&self) -> Instant {
+        self.next_tick
+    }
+
     /// What comes before any message.
     pub(crate) fn begin(&mut self) -> Result<(), EngineError> {
         self.peer.campaign_alone().map_err(EngineError::new)?;

@@ -107,6 +107,12 @@ impl Scheduler {
         }
     }
 
+    /// The number that the next command gets.
+    #[cfg(feature = "simulator")]
+    pub(crate) fn next_cid(&self) -> u64 {
+        self.next_cid.load(Ordering::Relaxed)
+    }
+
     fn admit(&self, command: &Command, task: &Task) -> Result<(), Error> {
         command.validate(&self.config).map_err(Error::InvalidCommand)?;
         if self.is_closing() {

@@ -11,6 +11,7 @@ use crate::{
     completion_mode::Releaser,
     error::{Cause, Error},
     observe::Moment,
+    planted::planted,
     scheduler::{
         Scheduler,
         single_thread::SchedulerMsg,
@@ -77,8 +78,12 @@ impl Scheduler {
             batch.iter_mut().for_each(|settled| self.tell_settled(settled));
             for settled in batch.drain(..) {
                 let context = settled.task.context();
-                self.latches.release(context.cid, &context.hashes, &mut ready);
-                self.in_flight.leave(&settled.task);
+                if !(planted!(LostRelease) && context.cid % 16 == 3) {
+                    self.latches.release(context.cid, &context.hashes, &mut ready);
+                }
+                if !(planted!(KeepsRoom) && context.cid % 16 == 3) {
+                    self.in_flight.leave(&settled.task);
+                }
                 self.observer.note(Moment::Released { cid: context.cid, applied_at: settled.applied_at });
             }
             batch.extend(ready.drain(..).filter_map(|job| self.latched(job).err()));
@@ -118,6 +123,9 @@ impl Scheduler {
     pub(crate) fn tell_overdue(&self, now: Instant) {
         for task in self.in_flight.overdue(now) {
             self.told(&task, || task.tell_early(Error::DeadlineExceeded, Cause::DeadlineExceeded), None);
+            if planted!(ReleaseAtDeadline) && !task.is_read() {
+                self.settle(Settled { task, reply: None, applied_at: None });
+            }
         }
     }
 

@@ -7,8 +7,8 @@ use std::{
 
 mod parts;
 mod open;
-mod recover;
-mod rooms;
+pub(crate) mod recover;
+pub(crate) mod rooms;
 mod running;
 mod answer;
 mod raw;

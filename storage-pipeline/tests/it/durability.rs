@@ -7,7 +7,7 @@ use std::{
 };
 
 use storage_pipeline::{
-    Cause, CompletionMode, Error, OpenError, Outcome, RaftLog, Storage,
+    Cause, Error, OpenError, Outcome, Storage,
     command::RawPut,
     observe::{FailPoint, Moment},
 };
@@ -62,6 +62,8 @@ fn no_acknowledgement_leaves_before_a_sync_that_covers_its_entry_and_writes_shar
 #[test]
 #[cfg(feature = "raft-engine")]
 fn a_directory_stays_with_its_kind_of_raft_log() {
+    use storage_pipeline::{CompletionMode, RaftLog};
+
     for (own, other) in [(RaftLog::RocksDb, RaftLog::RaftEngine), (RaftLog::RaftEngine, RaftLog::RocksDb)] {
         let dir = tempfile::tempdir().unwrap();
         let mut config = config(CompletionMode::default(), dir.path());

@@ -37,7 +37,7 @@ fn a_deletion_at_or_below_the_safe_point_goes_with_all_it_hides() {
     store.must_write(20, 21, vec![delete("k")]);
     assert_eq!(gc(&store, 20, &["k"]).unwrap().removed, 0);
     assert_eq!(gc(&store, 21, &["k"]).unwrap().removed, 2);
-    assert_eq!(timestamps(&store), []);
+    assert_eq!(timestamps(&store), [0; 0]);
     assert_eq!(store.must_get("k", 21), None);
 }
 
@@ -85,7 +85,7 @@ fn transactions_from_below_are_refused_since_what_would_refuse_them_may_be_gone(
     store.prewrite(20, vec![put("mine", "v")]).unwrap();
     store.run(Rollback { keys: bytes(&["mine"]), start_ts: 20 }).unwrap();
     gc(&store, 30, &["k", "mine"]).unwrap();
-    assert_eq!(timestamps(&store), []);
+    assert_eq!(timestamps(&store), [0; 0]);
     for start_ts in [10, 20, 29] {
         let refused = Error::GcTooEarly { read_ts: start_ts, safe_point: 30 };
         assert_eq!(store.prewrite(start_ts, vec![put("k", "v")]), Err(refused));
@@ -105,7 +105,7 @@ fn a_rollback_at_the_safe_point_itself_stays() {
         assert!(matches!(store.prewrite(20, vec![put(key, "v")]), Err(Error::WriteConflict(_))));
     }
     gc(&store, 21, &["plain", "overlapped"]).unwrap();
-    assert_eq!(timestamps(&store), []);
+    assert_eq!(timestamps(&store), [0; 0]);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_round_is_bounded_and_a_deletion_goes_last() {
     assert_eq!(store.must_get("k", end + 5), None, "what is left stays hidden");
     let second = round();
     assert_eq!((second.removed, second.unfinished), (versions - 4096 + 2, vec![]));
-    assert_eq!(timestamps(&store), []);
+    assert_eq!(timestamps(&store), [0; 0]);
 }
 
 impl Gc {

@@ -30,6 +30,8 @@ pub enum Fault {
 struct State {
     written: Contents,
     synced: Contents,
+    /// What it was after each write since the last sync.
+    unsynced: Vec<Contents>,
     fails: Option<Fault>,
     syncs: u64,
 }
@@ -37,7 +39,7 @@ struct State {
 /// Cloning costs next to nothing, so that every sync can keep a copy.
 #[derive(Clone, Default)]
 struct Contents {
-    entries: OrdMap<u64, Entry>,
+    entries: OrdMap<u64, Arc<Entry>>,
     hard_state: HardState,
     truncated: Position,
 }
@@ -51,13 +53,29 @@ impl MemoryLog {
 
     /// Takes everything that was not synced. Whoever uses the log must open it anew.
     pub fn lose_power(&self) {
-        let mut state = self.state.lock();
-        state.written = state.synced.clone();
+        self.lose_power_after(0);
     }
 
-    /// Makes the next write, or the next sync, fail.
-    pub fn fail_next(&self, fault: Fault) {
-        self.state.lock().fails = Some(fault);
+    /// Takes the writes that were not synced but for the first `kept` of them. Whoever uses the log must open it
+    /// anew.
+    pub fn lose_power_after(&self, kept: usize) {
+        let mut state = self.state.lock();
+        let left = kept.checked_sub(1).and_then(|last| state.unsynced.get(last)).unwrap_or(&state.synced);
+        let left = left.clone();
+        state.written = left.clone();
+        state.synced = left;
+        state.unsynced.clear();
+    }
+
+    /// How many writes were not synced.
+    #[must_use]
+    pub fn unsynced(&self) -> usize {
+        self.state.lock().unsynced.len()
+    }
+
+    /// Makes the next write, or the next sync, fail; or neither any more.
+    pub fn fail_next(&self, fault: impl Into<Option<Fault>>) {
+        self.state.lock().fails = fault.into();
     }
 
     /// How many syncs succeeded.
@@ -79,6 +97,7 @@ impl State {
     fn sync(&mut self) -> Result<(), EngineError> {
         self.fail(Fault::Sync)?;
         self.synced = self.written.clone();
+        self.unsynced.clear();
         self.syncs += 1;
         Ok(())
     }
@@ -97,7 +116,7 @@ impl LogEngine for MemoryLog {
         let Contents { entries, hard_state, truncated } = &mut state.written;
         if let Some(first) = write.entries.first() {
             *entries = entries.split(&first.index).0;
-            entries.extend(write.entries.iter().map(|entry| (entry.index, entry.clone())));
+            entries.extend(write.entries.iter().map(|entry| (entry.index, Arc::new(entry.clone()))));
         }
         if let Some(new) = write.hard_state {
             hard_state.clone_from(new);
@@ -106,6 +125,8 @@ impl LogEngine for MemoryLog {
             *entries = entries.split(&new.index).1;
             *truncated = new;
         }
+        let image = state.written.clone();
+        state.unsynced.push(image);
         if write.sync { state.sync() } else { Ok(()) }
     }
 
@@ -119,7 +140,7 @@ impl LogEngine for MemoryLog {
             if !room.take(entry) {
                 break;
             }
-            found.push(entry.clone());
+            found.push(Entry::clone(entry));
         }
         Ok(found)
     }

@@ -1,0 +1,124 @@
+//! What goes wrong, and when: faults drawn from the seed, each for a while. It only decides; the world does.
+
+use std::time::Duration;
+
+use crate::simulator::{life::Room, network::Quality, random::Random};
+
+/// A fault.
+#[derive(Clone, Debug)]
+pub(super) enum Fault {
+    /// A replica dies, and loses what was not synced.
+    Crash { replica: u64 },
+    /// A replica is closed in good order.
+    Close { replica: u64 },
+    /// Replicas that are down start again.
+    Restart,
+    /// The link from one replica to another is cut.
+    CutLink { from: u64, to: u64 },
+    /// A replica is cut off from all others.
+    Isolate { replica: u64 },
+    /// Links mend.
+    Heal,
+    /// The network loses, doubles and delays.
+    Network(Quality),
+    /// A room of a replica stands still, or all of them.
+    Hold { replica: u64, room: Option<Room>, length: Duration },
+    /// The next write or sync of a disk fails.
+    DiskFails { replica: u64 },
+    /// The leader asks another one to take over.
+    Transfer { to: u64 },
+    /// The wall clocks of the clients jump.
+    WallClock { ahead_ms: i64 },
+}
+
+impl Fault {
+    /// The kind, for the count of faults.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Crash { .. } => "crashes",
+            Self::Close { .. } => "closes",
+            Self::Restart => "restarts",
+            Self::CutLink { .. } => "links cut one way",
+            Self::Isolate { .. } => "replicas isolated",
+            Self::Heal => "links mended",
+            Self::Network(_) => "network changes",
+            Self::Hold { .. } => "pauses",
+            Self::DiskFails { .. } => "disk faults",
+            Self::Transfer { .. } => "leader transfers",
+            Self::WallClock { .. } => "wall clock jumps",
+        }
+    }
+}
+
+/// What the weather depends on.
+pub(super) struct Sight<'a> {
+    pub(super) replicas: u64,
+    pub(super) leader: Option<u64>,
+    /// How many replicas are down.
+    pub(super) down: u64,
+    /// Whether a link is cut.
+    pub(super) is_cut: bool,
+    /// The fault before.
+    pub(super) last: Option<&'a Fault>,
+}
+
+/// The next fault, and the time until it.
+pub(super) fn next(random: &mut Random, sight: &Sight) -> (Duration, Fault) {
+    let &Sight { replicas, leader, down, is_cut, last } = sight;
+    // A group without a quorum does nothing that could be wrong: it must not last.
+    if down * 2 >= replicas && !random.one_in(4) {
+        return (random.between(Duration::from_millis(1), Duration::from_millis(60)), Fault::Restart);
+    }
+    if is_cut && random.one_in(3) {
+        return (random.between(Duration::from_millis(40), Duration::from_millis(250)), Fault::Heal);
+    }
+    // Leadership that goes and comes back while a room stands still is what that room's work must survive.
+    if matches!(last, Some(Fault::Hold { .. } | Fault::Transfer { .. })) && random.one_in(2) {
+        let pause = random.between(Duration::from_millis(1), Duration::from_millis(25));
+        return (pause, Fault::Transfer { to: 1 + random.below(replicas as usize) as u64 });
+    }
+    let pause = random.between(Duration::from_millis(2), Duration::from_millis(90));
+    // Who leads has the most to lose.
+    let victim = match leader {
+        Some(leader) if random.one_in(2) => leader,
+        _ => 1 + random.below(replicas as usize) as u64,
+    };
+    let other = 1 + random.below(replicas as usize) as u64;
+    let fault = match random.below(20) {
+        0..3 => Fault::Crash { replica: victim },
+        3 => Fault::Close { replica: victim },
+        4..7 => Fault::Restart,
+        7 => Fault::CutLink { from: victim, to: other },
+        8 => Fault::CutLink { from: other, to: victim },
+        9..11 => Fault::Isolate { replica: victim },
+        11..13 => Fault::Heal,
+        13 => Fault::Network(Quality {
+            loss_percent: random.below(30) as u32,
+            double_percent: random.below(20) as u32,
+            longest_delay: *random.pick(&[
+                Duration::from_micros(300),
+                Duration::from_millis(5),
+                Duration::from_millis(60),
+            ]),
+        }),
+        14..16 => {
+            let room = *random.pick(&[
+                None,
+                None,
+                Some(Room::Scheduler),
+                Some(Room::Worker),
+                Some(Room::Worker),
+                Some(Room::Raftstore),
+                Some(Room::Raftstore),
+                Some(Room::Apply),
+                Some(Room::Maintenance),
+            ]);
+            let length = random.between(Duration::from_millis(1), Duration::from_millis(400));
+            Fault::Hold { replica: victim, room, length }
+        }
+        16 => Fault::DiskFails { replica: victim },
+        17..19 => Fault::Transfer { to: other },
+        _ => Fault::WallClock { ahead_ms: random.below(20_000) as i64 - 10_000 },
+    };
+    (pause, fault)
+}

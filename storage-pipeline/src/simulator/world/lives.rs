@@ -1,0 +1,148 @@
+//! How replicas start and end, and the faults that befall them.
+
+use super::{Violation, World, violation};
+use crate::simulator::{
+    invariants::Who,
+    life::Life,
+    port::{Heard, beat},
+    weather::{self, Fault, Sight},
+};
+
+impl World {
+    pub(super) fn start(&mut self, at: usize) -> Result<(), Violation> {
+        self.trace.line(self.now.get(), || format!("replica {} starts", at + 1));
+        let started = self.nodes[at].start(self.now.get(), &mut self.random);
+        started.map_err(|error| violation("every replica starts again", error.to_string()))?;
+        self.acted(at)
+    }
+
+    pub(super) fn crash(&mut self, at: usize) -> Result<(), Violation> {
+        self.end_life(at, "crashed")?;
+        self.nodes[at].disk.lose_power(&mut self.random);
+        Ok(())
+    }
+
+    /// A replica is gone, and with it the commands that it had: nobody will tell their callers.
+    pub(super) fn end_life(&mut self, at: usize, how: &str) -> Result<(), Violation> {
+        let node = &mut self.nodes[at];
+        let Some(life) = node.life.take() else { return Ok(()) };
+        self.trace.line(self.now.get(), || format!("replica {} {how}", at + 1));
+        let who = Who { replica: node.id, life: node.lives };
+        let (commands, bytes) = life.rooms.scheduler.in_flight.counts();
+        if how == "closed" && (commands, bytes) != (0, 0) {
+            return Err(violation(
+                "quiescence",
+                format!("a closed replica has {commands} commands in flight"),
+            ));
+        }
+        let fault = life.rooms.scheduler.fault().cloned();
+        drop(life);
+        if let Some(fault) = fault {
+            self.trace.line(self.now.get(), || format!("it had stopped after a fault: {fault}"));
+        }
+        for client in &mut self.clients {
+            let Some(number) = client.waits_for.filter(|number| self.owners[number].1 == who) else {
+                continue;
+            };
+            if how == "closed" {
+                return Err(violation(
+                    "exactly once",
+                    format!("a replica closed and left command {number} unanswered"),
+                ));
+            }
+            client.waits_for = None;
+            if let Some(operation) = self.operations.get_mut(&number) {
+                operation.lost = true;
+            }
+            *client.port.heard.borrow_mut() = Some((Heard::Lost, beat(&self.beats)));
+        }
+        Ok(())
+    }
+
+    pub(super) fn leader(&self) -> Option<u64> {
+        let lives = self.nodes.iter().filter_map(|node| node.life.as_ref().map(|life| (node.id, life)));
+        let leaders = lives.filter(|(_, life)| life.rooms.store.peer.raft().state == raft::StateRole::Leader);
+        leaders.max_by_key(|(_, life)| life.rooms.store.peer.raft().term).map(|(id, _)| id)
+    }
+
+    /// Plans what goes wrong next, after this.
+    pub(super) fn plan_fault(&mut self, last: Option<&Fault>) {
+        let leader = self.leader();
+        let sight = Sight {
+            replicas: self.nodes.len() as u64,
+            leader,
+            down: self.nodes.iter().filter(|node| node.life.is_none()).count() as u64,
+            is_cut: self.network.is_cut(),
+            last,
+        };
+        let (pause, fault) = weather::next(&mut self.random, &sight);
+        self.next_fault = Some((self.now.get() + pause, fault));
+    }
+
+    pub(super) fn weather(&mut self) -> Result<(), Violation> {
+        let Some((_, fault)) = self.next_fault.take() else { return Ok(()) };
+        self.trace.line(self.now.get(), || format!("{fault:?}"));
+        *self.report.faults.entry(fault.kind()).or_default() += 1;
+        self.befall(&fault)?;
+        self.plan_fault(Some(&fault));
+        Ok(())
+    }
+
+    fn befall(&mut self, fault: &Fault) -> Result<(), Violation> {
+        let now = self.now.get();
+        match *fault {
+            Fault::Crash { replica } => self.crash(replica as usize - 1)?,
+            Fault::Close { replica } => {
+                let node = &mut self.nodes[replica as usize - 1];
+                node.give_time(now);
+                if let Some(life) = &mut node.life {
+                    life.close();
+                }
+                self.acted(replica as usize - 1)?;
+            }
+            Fault::Restart => {
+                for at in 0..self.nodes.len() {
+                    let stopped = |life: &Life| life.rooms.scheduler.fault().is_some();
+                    if self.nodes[at].life.as_ref().is_some_and(stopped) {
+                        self.crash(at)?;
+                    }
+                    if self.nodes[at].life.is_none() {
+                        self.start(at)?;
+                    }
+                }
+            }
+            Fault::CutLink { from, to } => self.network.cut(from, to),
+            Fault::Isolate { replica } => {
+                for other in 1..=self.nodes.len() as u64 {
+                    self.network.cut(replica, other);
+                    self.network.cut(other, replica);
+                }
+            }
+            Fault::Heal => self.network.heal(),
+            Fault::Network(quality) => self.network.set_quality(quality),
+            Fault::Hold { replica, room, length } => {
+                let held = &mut self.nodes[replica as usize - 1].held_until;
+                match room {
+                    Some(room) => held[room as usize] = now + length,
+                    None => held.fill(now + length),
+                }
+            }
+            Fault::DiskFails { replica } => {
+                let node = &mut self.nodes[replica as usize - 1];
+                if node.life.is_some() {
+                    node.may_fail = true;
+                    let what = node.disk.plan_fault(&mut self.random);
+                    self.trace.line(now, || format!("at replica {replica} the next {what}"));
+                }
+            }
+            Fault::Transfer { to } => {
+                let leader = self.leader().and_then(|leader| self.nodes[leader as usize - 1].life.as_ref());
+                if let Some(leader) = leader {
+                    leader.rooms.scheduler.reader.router.transfer_leader(to);
+                }
+            }
+            Fault::WallClock { ahead_ms } => self.wall_ahead_ms.set(ahead_ms),
+        }
+        Ok(())
+    }
+}

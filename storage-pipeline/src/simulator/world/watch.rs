@@ -1,0 +1,143 @@
+//! Looks at what replicas have done and checks every invariant, at each step and at the end.
+
+use super::{Violation, World, violation};
+use crate::{
+    engine::Engine,
+    raftstore::peer::Peer,
+    simulator::{
+        event::Event,
+        invariants::{Acted, Deed, Log, Who, check_agreement},
+        node::Node,
+        port::{Heard, beat},
+    },
+};
+
+impl World {
+    /// Looks at what a replica has done, and checks every invariant.
+    pub(super) fn acted(&mut self, at: usize) -> Result<(), Violation> {
+        let node = &self.nodes[at];
+        let Some(life) = &node.life else { return Ok(()) };
+        let who = Who { replica: node.id, life: node.lives };
+        let mut deeds = Vec::new();
+        for event in node.take_events() {
+            match event {
+                Event::Sent(message) => self.network.send(message, self.now.get(), &mut self.random),
+                Event::Moment(moment) => {
+                    let command = moment.cid().and_then(|cid| self.cids.get(&(who, cid)).copied());
+                    self.trace.line(self.now.get(), || {
+                        format!("replica {}: {moment:?} ({command:?})", who.replica)
+                    });
+                    deeds.push(Deed::Moment(moment, command));
+                }
+                Event::Told { operation, reply } => {
+                    self.trace.line(self.now.get(), || format!("told {operation}: {reply:?}"));
+                    if let Some(told) = self.operations.get_mut(&operation) {
+                        told.replies += 1;
+                    }
+                    let client = &mut self.clients[self.owners[&operation].0];
+                    if client.waits_for == Some(operation) {
+                        client.waits_for = None;
+                        *client.port.heard.borrow_mut() =
+                            Some((Heard::Told(reply.clone()), beat(&self.beats)));
+                    }
+                    deeds.push(Deed::Told { operation, reply });
+                }
+            }
+        }
+        let fault = life.rooms.scheduler.fault();
+        if let Some(fault) = fault
+            && !(node.may_fail && fault.contains("injected"))
+        {
+            return Err(violation("no fault of its own", format!("replica {}: {fault}", node.id)));
+        }
+        let peer = &life.rooms.store.peer;
+        let (new_entries, unchanged_below) = follow_log(&mut self.logs[at], peer)
+            .map_err(|error| violation("the log can be read", format!("replica {}: {error}", node.id)))?;
+        let acted = Acted {
+            who,
+            deeds: &deeds,
+            operations: &self.operations,
+            peer,
+            applied: life.rooms.applier.applied.load(std::sync::atomic::Ordering::Acquire),
+            new_entries: &new_entries,
+            unchanged_below,
+            log: &self.logs[at],
+        };
+        let of_raft = if fault.is_some() { &mut [] } else { self.of_raft.as_mut_slice() };
+        for invariant in self.of_commands.iter_mut().chain(of_raft) {
+            invariant.acted(&acted).map_err(|what| violation(invariant.name(), what))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_at_rest(&self) -> bool {
+        let Some(leader) = self.leader() else { return false };
+        let committed = |node: &Node| {
+            let life = node.life.as_ref()?;
+            let applied = life.rooms.applier.applied.load(std::sync::atomic::Ordering::Acquire);
+            Some((life.rooms.store.peer.raft().raft_log.committed, applied))
+        };
+        let goal = committed(&self.nodes[leader as usize - 1]);
+        goal.is_some_and(|(committed, applied)| committed == applied)
+            && self.nodes.iter().all(|node| committed(node) == goal && is_quiescent(node))
+    }
+
+    pub(super) fn check_the_end(&self) -> Result<(), Violation> {
+        let history = self.history.borrow().check();
+        history.map_err(|what| violation("linearizability", what))?;
+        let first = self.nodes[0].disk.data.snapshot();
+        let ledger = self.ledger.borrow().check(&*first);
+        ledger.map_err(|what| violation("snapshot isolation", what))?;
+        for node in &self.nodes[1..] {
+            let agreed = check_agreement(&*first, &*node.disk.data.snapshot());
+            agreed.map_err(|what| violation("agreement", format!("replicas 1 and {}: {what}", node.id)))?;
+        }
+        Ok(())
+    }
+}
+
+fn is_quiescent(node: &Node) -> bool {
+    node.life.as_ref().is_some_and(|life| {
+        let scheduler = &life.rooms.scheduler;
+        scheduler.in_flight.counts() == (0, 0)
+            && scheduler.latches.counts() == (0, 0)
+            && scheduler.own.is_empty()
+            && scheduler.workers.is_empty()
+    })
+}
+
+/// Says where a replica stands.
+pub(super) fn state(node: &Node) -> String {
+    let Some(life) = &node.life else { return format!("replica {} is down", node.id) };
+    let (raft, scheduler) = (life.rooms.store.peer.raft(), &life.rooms.scheduler);
+    format!(
+        "replica {}: {:?} of term {}, committed {}, applied {}, in flight {:?}, latches {:?}",
+        node.id,
+        raft.state,
+        raft.term,
+        raft.raft_log.committed,
+        life.rooms.applier.applied.load(std::sync::atomic::Ordering::Acquire),
+        scheduler.in_flight.counts(),
+        scheduler.latches.counts(),
+    )
+}
+
+/// Brings what is known of a log up to date. Returns the entries that are new, and the index below which nothing changed.
+fn follow_log(known: &mut Log, peer: &Peer) -> Result<(Vec<raft::eraftpb::Entry>, u64), raft::Error> {
+    let log = &peer.raft().raft_log;
+    let (first, last) = (log.first_index() - 1, log.last_index());
+    let mut same = last.min(known.first + (known.terms.len() as u64).saturating_sub(1));
+    while same > first && known.term(same) != Some(log.term(same)?) {
+        same -= 1;
+    }
+    let is_kept = known.term(same).is_some() && known.first <= first && same >= first;
+    let from = if is_kept { same } else { first };
+    let new = if from < last { peer.entries(from + 1, last + 1)? } else { Vec::new() };
+    let mut terms: Vec<u64> = match is_kept {
+        true => known.terms[(first - known.first) as usize..=(same - known.first) as usize].to_vec(),
+        false => vec![log.term(first)?],
+    };
+    terms.extend(new.iter().map(|entry| entry.term));
+    *known = Log { first, terms };
+    Ok((new, from + 1))
+}
