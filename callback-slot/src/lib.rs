@@ -30,7 +30,7 @@
 //! | several owners, each of which may finish it | [`SharedSlot`] | one allocation for count, slot and closure |
 //! | one object that several threads can reach, or a `static` | [`CallbackSlot`] in it | one word, and the callback |
 //! | such an object, and no allocation to spare | [`InPlaceSlot`] in it | one word and the room for the captures |
-//! | a caller who would rather block or await | [`reply`], and its callback in any slot | two allocations |
+//! | a caller who would rather block or await | [`reply`], and its callback in any slot | one allocation |
 //! | a `Box` or an `Arc` to pass on, again and again | [`OptionCell`] | one word, and the value |
 //!
 //! All are one idea: a word that stands for a task, and a swap that gives it to exactly one. All forms can be made by

@@ -7,6 +7,7 @@
 //! |---|---|---|---|
 //! | behind the header, in a node of its own | in that node | unused | `finish` |
 //! | nowhere, it is zero-sized | in a constant | unused | nobody |
+//! | nowhere, it puts the value where a reply finds it | in what callback and reply share | unused | the last of the two |
 //! | in the shared node, or in the slot's owner | in a constant | points to it | the last handle; the owner |
 //!
 //! The header is not generic over a reference to a vtable: `&'static Vtable<T>` would demand `T: 'static` of every type.

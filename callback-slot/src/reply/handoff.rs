@@ -11,15 +11,20 @@
 
 use alloc::sync::Arc;
 use core::panic::{RefUnwindSafe, UnwindSafe};
+use core::ptr::NonNull;
 
 use super::Dropped;
 use crate::callback::Callback;
 use crate::primitive::{UnsafeCell, Word, WordCell};
+use crate::raw::Header;
 
 /// Wakes whoever waits for the reply.
 pub(super) type Waker = Callback<()>;
 
+/// The one allocation of a reply. The callback's word is the address of the header, and stands for a share of it.
+#[repr(C)]
 pub(super) struct Handoff<T> {
+    header: Header<T>,
     bell: WordCell,
     value: UnsafeCell<Option<T>>,
 }
@@ -33,11 +38,31 @@ unsafe impl<T: Send> Sync for Handoff<T> {}
 impl<T> UnwindSafe for Handoff<T> {}
 impl<T> RefUnwindSafe for Handoff<T> {}
 
-impl<T> Handoff<T> {
-    pub(super) fn new() -> Self {
-        Handoff { bell: WordCell::new(None), value: UnsafeCell::new(None) }
+impl<T: Send + 'static> Handoff<T> {
+    /// A callback that sends, and the reply's share.
+    pub(super) fn new() -> (Callback<T>, Arc<Self>) {
+        let header = Header::new(Self::finish);
+        let handoff = Arc::new(Handoff { header, bell: WordCell::new(None), value: UnsafeCell::new(None) });
+        let sender = Arc::into_raw(Arc::clone(&handoff)).cast_mut();
+        // SAFETY: a pointer out of an `Arc` is not null.
+        let word = Word::new(unsafe { NonNull::new_unchecked(sender) }.cast());
+        // SAFETY: the word points to a header for `T`, whose function takes the share that was given up above, once.
+        (unsafe { Callback::from_word(word) }, handoff)
     }
 
+    /// # Safety
+    ///
+    /// `handoff` is the pointer of a share from [`new`](Handoff::new), which is given up here.
+    unsafe fn finish(handoff: NonNull<()>, _: *mut (), value: Option<T>) {
+        // SAFETY: by contract.
+        let sender = Sender(unsafe { Arc::from_raw(handoff.cast::<Self>().as_ptr()) });
+        if let Some(value) = value {
+            sender.send(value);
+        }
+    }
+}
+
+impl<T> Handoff<T> {
     pub(super) fn is_rung(&self) -> bool {
         // ORDERING: acquires what the sender wrote before it rang.
         self.bell.observe() == Some(Word::SENTINEL)
@@ -82,15 +107,11 @@ fn own(word: Option<Word>) -> Option<Waker> {
 }
 
 /// The sender's side: rings the bell exactly once, with a value or, when dropped, without.
-pub(super) struct Sender<T>(Arc<Handoff<T>>);
+struct Sender<T>(Arc<Handoff<T>>);
 
 impl<T> Sender<T> {
-    pub(super) fn new(handoff: Arc<Handoff<T>>) -> Self {
-        Sender(handoff)
-    }
-
     /// Puts the value in its place; the drop that follows rings.
-    pub(super) fn send(self, value: T) {
+    fn send(self, value: T) {
         // SAFETY: the bell was not rung, so the place is the sender's, and there is only one sender.
         self.0.value.with_mut(|place| unsafe { *place = Some(value) });
     }

@@ -12,7 +12,7 @@ use core::fmt;
 
 use crate::callback::Callback;
 
-use self::handoff::{Handoff, Sender};
+use self::handoff::Handoff;
 #[cfg(feature = "wait")]
 pub use self::wait::WaitError;
 
@@ -21,7 +21,7 @@ pub use self::wait::WaitError;
 /// The callback goes into any kind of slot. The reply waits with [`wait`](Reply::wait) under the feature `wait`, or is a
 /// `Future` under the feature `future`. If the callback is dropped uncalled, the reply says [`Dropped`].
 ///
-/// Two allocations: one for the callback, one for what both sides share.
+/// One allocation, which both sides share.
 ///
 /// # Examples
 ///
@@ -44,9 +44,8 @@ pub use self::wait::WaitError;
 /// ```
 #[cfg_attr(docsrs, doc(cfg(any(feature = "wait", feature = "future"))))]
 pub fn reply<T: Send + 'static>() -> (Callback<T>, Reply<T>) {
-    let handoff = Arc::new(Handoff::new());
-    let sender = Sender::new(Arc::clone(&handoff));
-    (Callback::new(move |value| sender.send(value)), Reply { handoff })
+    let (callback, handoff) = Handoff::new();
+    (callback, Reply { handoff })
 }
 
 /// The value that a callback will be called with. Made by [`reply`].
