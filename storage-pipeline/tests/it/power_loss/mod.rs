@@ -16,7 +16,7 @@ use std::{
     process::Command,
 };
 
-use storage_pipeline::CompletionMode;
+use storage_pipeline::{CompletionMode, RaftLog};
 use tempfile::TempDir;
 
 use crate::support::in_every_mode;
@@ -33,7 +33,7 @@ const LIVES: [Life; 4] = [
 ];
 
 /// So that the log is truncated many times.
-const HABITS: Habits = Habits { log_gc_entries: 30, value_bytes: 100 };
+const HABITS: Habits = Habits { log_gc_entries: 30, value_bytes: 100, raft_log: RaftLog::RocksDb };
 
 /// Sorts of syncs without which nothing is lost: RocksDB reads its options only where it is asked to.
 const UNNEEDED: [&str; 2] = ["above/store/data/OPTIONS", "above/store/log/OPTIONS"];
@@ -87,6 +87,34 @@ fn the_journal_tells_everything_that_was_done_to_the_directory() {
     for (path, bytes) in &told {
         assert!(found[path] == *bytes, "{} differs", path.display());
     }
+}
+
+/// Whatever keeps the log. That one of the default kind is tried in every mode.
+#[test]
+#[cfg(feature = "raft-engine")]
+fn a_power_loss_loses_nothing_acknowledged_where_a_raft_engine_keeps_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let habits = Habits { raft_log: RaftLog::RaftEngine, ..HABITS };
+    let recording = Recording::of(dir.path(), CompletionMode::default(), habits, &LIVES);
+    let events = recording.events();
+    let (disk, acknowledged) = recording.at(&events, &always);
+    assert!(acknowledged.transactions.len() > 80, "{acknowledged:?}");
+    assert!(
+        survivors(&disk, Loss::Nothing) == read_tree(&recording.root).unwrap(),
+        "the journal is incomplete"
+    );
+    let mut dice = Dice::new(3);
+    let mut try_one = |reaches: &dyn Fn(&Path) -> bool| {
+        let (moment, loss) = (dice.below(events.len() + 1), some_loss(&mut dice));
+        let lost = recording.check(&events[..moment], reaches, loss, scratch().path());
+        lost.map_err(|lost| format!("after {moment} of {} events, {loss:?}: {lost}", events.len()))
+    };
+    for _ in 0..points(8) {
+        try_one(&always).unwrap();
+    }
+    let no_log = |path: &Path| path.extension().is_none_or(|extension| extension != "raftlog");
+    let found = (0..points(100)).find_map(|_| try_one(&no_log).err());
+    eprintln!("without the syncs of the log: {}", found.expect("a loss"));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::{
 };
 
 use storage_pipeline::{
-    CompletionMode, Storage, Transaction,
+    CompletionMode, RaftLog, Storage, Transaction,
     command::{KvPair, RawScan},
 };
 
@@ -32,6 +32,7 @@ pub(crate) enum Life {
 pub(crate) struct Habits {
     pub(crate) log_gc_entries: u64,
     pub(crate) value_bytes: usize,
+    pub(crate) raft_log: RaftLog,
 }
 
 /// What the writer did in several lives on one directory.
@@ -83,6 +84,7 @@ impl Recording {
             writer.arg(root.join(STORE)).args([mode.to_string(), round.to_string()]);
             writer.arg(format!("log-gc-entries={}", habits.log_gc_entries));
             writer.arg(format!("value-bytes={}", habits.value_bytes));
+            writer.arg(format!("raft-log={}", habits.raft_log));
             writer.env("LD_PRELOAD", &shim).env("POWER_LOSS_ROOT", &root);
             writer.env("POWER_LOSS_JOURNAL", &journal).stdout(Stdio::null());
             let code = match life {
@@ -139,6 +141,7 @@ impl Recording {
         write_tree(&survivors(&disk, loss), dir).unwrap();
         let mut config = config(self.mode, &dir.join(STORE));
         config.log_gc_entries = self.habits.log_gc_entries;
+        config.raft_log = self.habits.raft_log;
         let storage = Storage::open(config).map_err(|error| format!("does not open: {error}"))?;
         self.check_contents(&storage, &acknowledged)?;
         let goes_on = storage.raw_put(b"again", b"v").is_applied()
