@@ -504,3 +504,25 @@ fn while_apply_lags_messages_go_on_and_a_lost_leadership_is_noticed() {
     assert!(settled.len() >= 2 && settled.iter().all(Outcome::is_indeterminate), "{settled:?}");
     assert_eq!(peer.leads, None);
 }
+
+#[test]
+fn an_entry_that_a_new_leader_has_overwritten_is_told_as_stale() {
+    let mut peer = leader();
+    peer.propose(proposal(1).0, &mut Effects::default());
+    round(&mut peer);
+    // One Ready brings the new leader, its entry at the same place, and word that it is committed.
+    let entry = raft::eraftpb::Entry { term: 2, index: 2, ..Default::default() };
+    let append = Message { index: 1, log_term: 1, commit: 2, entries: vec![entry], ..Message::default() };
+    let append = Message { msg_type: MessageType::MsgAppend as i32, from: 3, to: 1, term: 2, ..append };
+    peer.step(append);
+    let effects = round(&mut peer);
+    assert!(effects.settled.is_empty(), "its fate is known: {:?}", effects.settled);
+    let mut delegate =
+        crate::apply::delegate::Delegate::new(crate::apply::state::ApplyState { index: 1, term: 1 }, None);
+    let mut prepared = crate::apply::delegate::Prepared::default();
+    for task in effects.apply {
+        delegate.prepare(task, &mut prepared).unwrap();
+    }
+    let settled = prepared.settled.into_iter().map(|settled| settled.reply.unwrap()).collect::<Vec<_>>();
+    assert_eq!(settled, [Outcome::NotExecuted(Error::StaleCommand)]);
+}

@@ -13,8 +13,12 @@ mod running;
 mod answer;
 mod raw;
 mod replica;
+mod network;
+mod cluster;
 
 use answer::answer;
+pub use cluster::Cluster;
+pub use network::Network;
 pub use parts::Parts;
 use running::Running;
 
@@ -146,16 +150,18 @@ impl Storage {
         &self.0.oracle
     }
 
-    /// A timestamp greater than every one that was given out before, in this store's whole life. Waits at most the
+    /// A timestamp greater than every one that was given out before, by whatever replica, in this store's whole life. Only
+    /// the leader gives any. Waits at most the
     /// default timeout; in a callback it is refused where it would wait.
     pub fn timestamp(&self) -> Outcome<u64> {
+        let fence = || self.fence();
         if threads::is_pipeline() {
             // Whoever extends the window may be waiting for this very thread.
-            let at_hand = self.0.oracle.at_hand();
+            let at_hand = self.0.oracle.at_hand(fence);
             return at_hand.map_or(Outcome::NotExecuted(Error::WouldBlockPipeline), Outcome::Applied);
         }
         let until = Instant::now() + self.default_timeout();
-        self.0.oracle.timestamp(until, |at_least, window| {
+        self.0.oracle.timestamp(until, fence, |at_least, window| {
             let left = until.saturating_duration_since(Instant::now());
             self.execute_within(AllocateTimestamps { at_least, window }, left)
         })

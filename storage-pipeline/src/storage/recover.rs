@@ -33,6 +33,8 @@ pub(crate) struct Recovered {
     pub(crate) applied: u64,
     /// Up to where the log was truncated.
     pub(crate) truncated: u64,
+    /// No other replica can be reached.
+    pub(crate) is_alone: bool,
 }
 
 /// The transport of a replica without others, which never has anything to send.
@@ -92,10 +94,11 @@ pub(crate) fn recover(
     let truncated = log.truncated_index();
     let node = RawNode::new(&raft_config(config, state), log, &slog_to_tracing())
         .map_err(|error| corrupt(format!("raft refuses the log: {error}")))?;
+    let is_alone = transport.is_none();
     let lease = LeaseTracker::new(config.lease());
     let transport = transport.unwrap_or_else(|| Box::new(Nobody));
     let peer = Peer::new(node, transport, lease, config.max_apply_bytes, clock::now(), observer.clone());
-    Ok(Recovered { peer, delegate, applied: state.index, truncated })
+    Ok(Recovered { peer, delegate, applied: state.index, truncated, is_alone })
 }
 
 /// A membership of these voters and nobody else.

@@ -4,10 +4,12 @@
 use std::sync::Arc;
 
 use crate::{
+    clock,
     config::Config,
     error::OpenError,
     observe::Observe,
     raftstore::{
+        router::Router,
         status::ReplicaStatus,
         transport::{self, Message, MessageRefused, Transport},
     },
@@ -17,7 +19,7 @@ use crate::{
 impl Storage {
     /// Opens one replica of a group whose members reach each other through `transport`. It returns once the replica
     /// runs; whether it leads, and when, is decided with the others. What the others send it is handed to
-    /// [`receive`](Self::receive).
+    /// [`receive`](Self::receive). [`Cluster`](super::Cluster) does all that for a group in one process.
     ///
     /// A group begins with the replicas that [`Config::voters`] names, and each must be opened with the same list. Later
     /// the replica knows the members from its own data.
@@ -47,6 +49,20 @@ impl Storage {
     #[must_use]
     pub fn status(&self) -> ReplicaStatus {
         self.0.status.get()
+    }
+
+    /// What a window of timestamps is bound to: the term that this replica surely leads at this moment. Nobody else gives
+    /// out any where there is nobody else.
+    pub(super) fn fence(&self) -> Option<u64> {
+        if self.0.is_alone {
+            return Some(0);
+        }
+        self.0.scheduler.reader.lease.term_at(clock::now())
+    }
+
+    /// Takes messages of the others, once they are checked.
+    pub(super) fn router(&self) -> Router {
+        self.0.scheduler.reader.router.clone()
     }
 
     /// Asks a voter to take over the leadership, if this replica has it. Returns at once, before anything has come of it;

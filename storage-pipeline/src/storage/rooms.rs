@@ -31,6 +31,7 @@ pub(crate) struct Rooms {
     pub(crate) store: Store,
     pub(crate) applier: Applier,
     pub(crate) maintenance: Maintenance,
+    is_alone: bool,
 }
 
 impl Rooms {
@@ -40,7 +41,7 @@ impl Rooms {
         engine: &Arc<dyn Engine>,
         observer: Observer,
     ) -> Self {
-        let Recovered { peer, delegate, applied, truncated } = recovered;
+        let Recovered { peer, delegate, applied, truncated, is_alone } = recovered;
         let most_batch_bytes = usize::try_from(config.max_apply_bytes).unwrap_or(usize::MAX);
         let (raftstore, workers, apply) = (Mailbox::default(), Mailbox::default(), Mailbox::default());
         let router = Router::new(raftstore.clone(), config.raftstore_mailbox, observer.clone());
@@ -72,7 +73,7 @@ impl Rooms {
             truncated,
         };
         let store = Store::new(peer, raftstore, apply, Arc::clone(&scheduler));
-        Self { scheduler, store, applier, maintenance }
+        Self { scheduler, store, applier, maintenance, is_alone }
     }
 
     /// Gives each room its thread.
@@ -80,7 +81,7 @@ impl Rooms {
     /// # Errors
     /// The operating system's refusal, after what was started has ended.
     pub(crate) fn start(self) -> io::Result<Running> {
-        let Self { scheduler, store, applier, maintenance } = self;
+        let Self { scheduler, store, applier, maintenance, is_alone } = self;
         let threads = Arc::new(Threads {
             raftstore: (store.mailbox.clone(), Handles::default()),
             apply: (applier.tasks.clone(), Handles::default()),
@@ -96,6 +97,7 @@ impl Rooms {
             oracle: TimestampOracle::default(),
             applied: Arc::clone(&applier.applied),
             status: store.status.clone(),
+            is_alone,
             threads: Arc::clone(&threads),
         };
         let start = |group: &Mutex<Vec<_>>, name: &str, body: Box<dyn FnOnce() + Send>| {

@@ -26,6 +26,8 @@ pub(crate) struct Running {
     pub(crate) oracle: TimestampOracle,
     pub(crate) applied: Arc<AtomicU64>,
     pub(crate) status: SharedStatus,
+    /// There is no other replica, and none can be reached.
+    pub(crate) is_alone: bool,
     pub(crate) threads: Arc<Threads>,
 }
 

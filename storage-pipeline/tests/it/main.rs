@@ -13,3 +13,5 @@ mod durability;
 mod kills;
 mod full_disk;
 mod power_loss;
+mod group;
+mod replication;

@@ -241,7 +241,7 @@ impl Recorder {
     }
 
     /// Every admitted command was told exactly once.
-    fn check_answers(&self) {
+    pub(crate) fn check_answers(&self) {
         let mut told: HashMap<u64, usize> = HashMap::new();
         let moments = self.moments();
         for (_, moment) in moments.iter() {
