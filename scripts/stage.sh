@@ -84,7 +84,7 @@ loom)
     ;;
 simulator)
     simulate --from 1 --seeds 100
-    simulate --planted common --at-most 60
+    simulate --planted all --at-most 200
     ;;
 miri)
     cargo +nightly miri --version >/dev/null 2>&1 || missing "Miri (rustup component add miri rust-src --toolchain nightly)"
@@ -102,7 +102,6 @@ long)
     run storage-pipeline/fuzz.sh 120
     run loom-tests/pipeline-mutations.sh
     simulate --secs 600
-    simulate --planted all --at-most 2000
     run callback-slot/miri.sh --targets 256
     run env KILL_ROUNDS=60 KILL_SEED="$(date +%s)" cargo test -p storage-pipeline --test it kills
     run env POWER_LOSS_POINTS=600 cargo test -p storage-pipeline --test it power_loss

@@ -40,11 +40,6 @@ mod switch {
                 /// Every fault.
                 pub const ALL: &'static [Self] = &[$(Self::$fault,)*];
 
-                /// Those that a few dozen seeds find.
-                pub fn common() -> impl Iterator<Item = Self> {
-                    Self::ALL.iter().copied().filter(|fault| !RARE.contains(fault))
-                }
-
                 /// Its name, as it is given on a command line.
                 #[must_use]
                 pub const fn name(self) -> &'static str {
@@ -94,15 +89,6 @@ mod switch {
         /// The log is truncated before the data is synced.
         TruncatesUnsynced,
     }
-
-    /// Faults that show only when several things go wrong in one order.
-    const RARE: &[Planted] = &[
-        Planted::EndlessLease,
-        Planted::LeaseOutlivesTransfer,
-        Planted::LeaseBeforeOwnTerm,
-        Planted::EarlyVote,
-        Planted::SnapshotOfAnyTerm,
-    ];
 
     impl fmt::Display for Planted {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -18,7 +18,7 @@ use std::{
 use storage_pipeline::simulator::{Failure, Options, Planted, Report, run};
 
 const USAGE: &str = "usage: simulator [--seed N [--trace]] [--seeds COUNT [--from N]] [--secs N] \
-                     [--planted FAULT|common|all] [--at-most COUNT]";
+                     [--planted FAULT|all] [--at-most COUNT]";
 
 /// What is asked for.
 struct Args {
@@ -62,7 +62,6 @@ fn parse() -> Result<Args, String> {
                 let name = value()?;
                 match name.as_str() {
                     "all" => args.planted = Planted::ALL.to_vec(),
-                    "common" => args.planted = Planted::common().collect(),
                     _ => args.planted.push(Planted::from_str(&name).map_err(|error| error.to_string())?),
                 }
             }

@@ -113,7 +113,7 @@ impl Port {
         };
         let called = beat(&self.beats);
         // A client that has not heard of a new leader asks the old one, which is where a lease that lasts too long shows.
-        if self.random.borrow_mut().one_in(6) {
+        if self.random.borrow_mut().one_in(4) {
             self.look_anywhere();
         }
         let asked = Asked { replica: self.home.get(), command: request.into(), timeout };

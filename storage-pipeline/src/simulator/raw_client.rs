@@ -32,7 +32,7 @@ pub(super) async fn run(port: Rc<Port>, history: Rc<RefCell<History>>, operation
     for _ in 0..operations {
         let (pause, number, kind) = {
             let mut random = port.random.borrow_mut();
-            let pause = random.between(Duration::ZERO, Duration::from_millis(12));
+            let pause = random.between(Duration::ZERO, Duration::from_millis(9));
             (pause, random.below(KEYS as usize) as u32, random.below(10))
         };
         port.sleep(pause).await;
@@ -46,7 +46,7 @@ pub(super) async fn run(port: Rc<Port>, history: Rc<RefCell<History>>, operation
             3 => {
                 note(&history, number, port.ask(RawDelete { key: key(number) }).await, |_| Kind::Write(None))
             }
-            4..7 => {
+            4..6 => {
                 let previous = *at;
                 let swap =
                     RawCompareAndSwap { key: key(number), previous: previous.map(bytes), value: bytes(new) };

@@ -51,31 +51,69 @@ impl Fault {
 }
 
 /// What the weather depends on.
-pub(super) struct Sight<'a> {
+pub(super) struct Sight {
     pub(super) replicas: u64,
     pub(super) leader: Option<u64>,
     /// How many replicas are down.
     pub(super) down: u64,
     /// Whether a link is cut.
     pub(super) is_cut: bool,
-    /// The fault before.
-    pub(super) last: Option<&'a Fault>,
 }
 
-/// The next fault, and the time until it.
-pub(super) fn next(random: &mut Random, sight: &Sight) -> (Duration, Fault) {
-    let &Sight { replicas, leader, down, is_cut, last } = sight;
+/// The next faults, each with the time until it since the one before.
+pub(super) fn next(random: &mut Random, sight: &Sight) -> Vec<(Duration, Fault)> {
+    match sight.leader {
+        Some(leader) if sight.replicas > 1 && random.one_in(7) => spell(random, sight.replicas, leader),
+        _ => vec![fault(random, sight)],
+    }
+}
+
+/// Faults that do harm only together, in an order and at distances that would seldom come about by themselves.
+fn spell(random: &mut Random, replicas: u64, leader: u64) -> Vec<(Duration, Fault)> {
+    let ms = |random: &mut Random, from: u64, to: u64| {
+        random.between(Duration::from_millis(from), Duration::from_millis(to))
+    };
+    let step = random.below(replicas as usize - 1) as u64;
+    let follower = 1 + (leader + step) % replicas;
+    let hold = |room, length| Fault::Hold { replica: leader, room: Some(room), length };
+    let at_once = Duration::ZERO;
+    match random.below(4) {
+        // A leader does not hear that another one was elected.
+        0 => vec![(ms(random, 2, 40), hold(Room::Raftstore, ms(random, 100, 300)))],
+        // Nor that the one whom it told to take over was.
+        1 => vec![
+            (ms(random, 2, 40), Fault::Transfer { to: follower }),
+            (ms(random, 0, 3), hold(Room::Raftstore, ms(random, 30, 100))),
+        ],
+        // Leadership goes and comes back while a worker thinks.
+        2 => vec![
+            (ms(random, 2, 40), hold(Room::Worker, ms(random, 150, 400))),
+            (ms(random, 5, 40), Fault::Transfer { to: follower }),
+            (ms(random, 20, 80), Fault::Transfer { to: leader }),
+        ],
+        // A voter that heard of the leader a moment ago forgets it, and another one, who has not, asks for its vote.
+        _ => {
+            let voter = 1 + (leader + (step + 1) % (replicas - 1)) % replicas;
+            vec![
+                (ms(random, 2, 40), Fault::CutLink { from: leader, to: follower }),
+                (at_once, Fault::CutLink { from: follower, to: leader }),
+                (ms(random, 40, 160), hold(Room::Raftstore, ms(random, 30, 80))),
+                (at_once, Fault::Crash { replica: voter }),
+                (at_once, Fault::Restart),
+            ]
+        }
+    }
+}
+
+/// A fault by itself.
+fn fault(random: &mut Random, sight: &Sight) -> (Duration, Fault) {
+    let &Sight { replicas, leader, down, is_cut } = sight;
     // A group without a quorum does nothing that could be wrong: it must not last.
     if down * 2 >= replicas && !random.one_in(4) {
         return (random.between(Duration::from_millis(1), Duration::from_millis(60)), Fault::Restart);
     }
     if is_cut && random.one_in(3) {
         return (random.between(Duration::from_millis(40), Duration::from_millis(250)), Fault::Heal);
-    }
-    // Leadership that goes and comes back while a room stands still is what that room's work must survive.
-    if matches!(last, Some(Fault::Hold { .. } | Fault::Transfer { .. })) && random.one_in(2) {
-        let pause = random.between(Duration::from_millis(1), Duration::from_millis(25));
-        return (pause, Fault::Transfer { to: 1 + random.below(replicas as usize) as u64 });
     }
     let pause = random.between(Duration::from_millis(2), Duration::from_millis(90));
     // Who leads has the most to lose.

@@ -13,8 +13,11 @@ mod exactly_once;
 mod leader_append_only;
 mod leader_completeness;
 pub(super) mod linearizability;
+mod lease_covers;
+mod lease_excludes;
 mod log_matching;
 mod monotonic;
+mod one_term;
 mod order_in_apply;
 mod promise;
 mod settled_before_release;
@@ -60,6 +63,18 @@ pub(super) struct Acted<'a> {
     pub(super) unchanged_below: u64,
     /// Index and term of each entry of its log, from `first` on.
     pub(super) log: &'a Log,
+    /// What all replicas believe of themselves now.
+    pub(super) claims: &'a [Claim],
+}
+
+/// What a replica believes of itself.
+pub(super) struct Claim {
+    pub(super) replica: u64,
+    /// The term that it leads.
+    pub(super) leads: Option<u64>,
+    /// The term under whose lease it would read now.
+    pub(super) reads: Option<u64>,
+    pub(super) applied: u64,
 }
 
 impl Acted<'_> {
@@ -106,6 +121,9 @@ pub(super) fn of_commands() -> Vec<Box<dyn Invariant>> {
         Box::<promise::Promise>::default(),
         Box::<settled_before_release::SettledBeforeRelease>::default(),
         Box::<order_in_apply::OrderInApply>::default(),
+        Box::<one_term::OneTerm>::default(),
+        Box::<lease_excludes::LeaseExcludes>::default(),
+        Box::<lease_covers::LeaseCovers>::default(),
     ]
 }
 

@@ -65,18 +65,19 @@ impl World {
         leaders.max_by_key(|(_, life)| life.rooms.store.peer.raft().term).map(|(id, _)| id)
     }
 
-    /// Plans what goes wrong next, after this.
-    pub(super) fn plan_fault(&mut self, last: Option<&Fault>) {
-        let leader = self.leader();
-        let sight = Sight {
-            replicas: self.nodes.len() as u64,
-            leader,
-            down: self.nodes.iter().filter(|node| node.life.is_none()).count() as u64,
-            is_cut: self.network.is_cut(),
-            last,
-        };
-        let (pause, fault) = weather::next(&mut self.random, &sight);
-        self.next_fault = Some((self.now.get() + pause, fault));
+    /// Plans what goes wrong next.
+    pub(super) fn plan_fault(&mut self) {
+        if self.coming.is_empty() {
+            let sight = Sight {
+                replicas: self.nodes.len() as u64,
+                leader: self.leader(),
+                down: self.nodes.iter().filter(|node| node.life.is_none()).count() as u64,
+                is_cut: self.network.is_cut(),
+            };
+            self.coming.extend(weather::next(&mut self.random, &sight));
+        }
+        let now = self.now.get();
+        self.next_fault = self.coming.pop_front().map(|(pause, fault)| (now + pause, fault));
     }
 
     pub(super) fn weather(&mut self) -> Result<(), Violation> {
@@ -84,7 +85,7 @@ impl World {
         self.trace.line(self.now.get(), || format!("{fault:?}"));
         *self.report.faults.entry(fault.kind()).or_default() += 1;
         self.befall(&fault)?;
-        self.plan_fault(Some(&fault));
+        self.plan_fault();
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     future::Future,
     pin::Pin,
     rc::Rc,
@@ -77,6 +77,8 @@ pub(super) struct World {
     history: Rc<RefCell<History>>,
     ledger: Rc<RefCell<Ledger>>,
     next_fault: Option<(Duration, Fault)>,
+    /// What goes wrong after that, each with the time until it since the one before.
+    coming: VecDeque<(Duration, Fault)>,
     /// Nothing goes wrong any more.
     is_calm: bool,
     report: Report,
@@ -115,14 +117,15 @@ impl World {
             history: Rc::default(),
             ledger: Rc::default(),
             next_fault: None,
+            coming: VecDeque::new(),
             is_calm: false,
             report: Report { seed: options.seed, replicas, mode, ..Report::default() },
             trace: Trace::new(options.trace),
             random,
         };
-        for _ in 0..4 {
+        for _ in 0..6 {
             let history = Rc::clone(&world.history);
-            world.add_client(|port| Box::pin(raw_client::run(port, history, 150)));
+            world.add_client(|port| Box::pin(raw_client::run(port, history, 120)));
         }
         for _ in 0..3 {
             let ledger = Rc::clone(&world.ledger);
@@ -143,7 +146,7 @@ impl World {
         for at in 0..self.nodes.len() {
             self.start(at)?;
         }
-        self.plan_fault(None);
+        self.plan_fault();
         while self.now.get() < STORM && !self.clients.iter().all(|client| client.is_done) {
             self.step()?;
         }

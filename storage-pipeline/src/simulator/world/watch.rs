@@ -1,12 +1,14 @@
 //! Looks at what replicas have done and checks every invariant, at each step and at the end.
 
+use std::{sync::atomic::Ordering, time::Duration};
+
 use super::{Violation, World, violation};
 use crate::{
     engine::Engine,
     raftstore::peer::Peer,
     simulator::{
         event::Event,
-        invariants::{Acted, Deed, Log, Who, check_agreement},
+        invariants::{Acted, Claim, Deed, Log, Who, check_agreement},
         node::Node,
         port::{Heard, beat},
     },
@@ -53,15 +55,18 @@ impl World {
         let peer = &life.rooms.store.peer;
         let (new_entries, unchanged_below) = follow_log(&mut self.logs[at], peer)
             .map_err(|error| violation("the log can be read", format!("replica {}: {error}", node.id)))?;
+        let now = self.now.get();
+        let claims: Vec<_> = self.nodes.iter().filter_map(|node| claim(node, now)).collect();
         let acted = Acted {
             who,
             deeds: &deeds,
             operations: &self.operations,
             peer,
-            applied: life.rooms.applier.applied.load(std::sync::atomic::Ordering::Acquire),
+            applied: life.rooms.applier.applied.load(Ordering::Acquire),
             new_entries: &new_entries,
             unchanged_below,
             log: &self.logs[at],
+            claims: &claims,
         };
         let of_raft = if fault.is_some() { &mut [] } else { self.of_raft.as_mut_slice() };
         for invariant in self.of_commands.iter_mut().chain(of_raft) {
@@ -74,7 +79,7 @@ impl World {
         let Some(leader) = self.leader() else { return false };
         let committed = |node: &Node| {
             let life = node.life.as_ref()?;
-            let applied = life.rooms.applier.applied.load(std::sync::atomic::Ordering::Acquire);
+            let applied = life.rooms.applier.applied.load(Ordering::Acquire);
             Some((life.rooms.store.peer.raft().raft_log.committed, applied))
         };
         let goal = committed(&self.nodes[leader as usize - 1]);
@@ -94,6 +99,18 @@ impl World {
         }
         Ok(())
     }
+}
+
+/// What a replica believes of itself at this moment of the cluster's time.
+fn claim(node: &Node, now: Duration) -> Option<Claim> {
+    let life = node.life.as_ref()?;
+    let (raft, lease) = (life.rooms.store.peer.raft(), &life.rooms.scheduler.reader.lease);
+    Some(Claim {
+        replica: node.id,
+        leads: (raft.state == raft::StateRole::Leader).then_some(raft.term),
+        reads: lease.term_at(node.time(now)),
+        applied: life.rooms.applier.applied.load(Ordering::Acquire),
+    })
 }
 
 fn is_quiescent(node: &Node) -> bool {
@@ -116,7 +133,7 @@ pub(super) fn state(node: &Node) -> String {
         raft.state,
         raft.term,
         raft.raft_log.committed,
-        life.rooms.applier.applied.load(std::sync::atomic::Ordering::Acquire),
+        life.rooms.applier.applied.load(Ordering::Acquire),
         scheduler.in_flight.counts(),
         scheduler.latches.counts(),
     )
