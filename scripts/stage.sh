@@ -67,6 +67,7 @@ lint)
     check cargo fmt --manifest-path storage-pipeline/fuzz/Cargo.toml --check
     check cargo clippy --workspace --all-targets --all-features --quiet -- -D warnings
     check cargo clippy --manifest-path callback-slot/fuzz/Cargo.toml --all-targets --quiet -- -D warnings
+    check cargo clippy --manifest-path storage-pipeline/fuzz/Cargo.toml --all-targets --quiet -- -D warnings
     check cargo clippy -p storage-pipeline --no-default-features --quiet -- -D warnings
     check env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --all-features --no-deps --quiet
     ;;
@@ -97,9 +98,9 @@ long)
     run callback-slot/mutants.sh
     run callback-slot/tsan.sh
     run cargo test --manifest-path callback-slot/fuzz/Cargo.toml
-    run callback-slot/fuzz.sh 120
+    run scripts/fuzz.sh callback-slot operations 120
     run cargo test --manifest-path storage-pipeline/fuzz/Cargo.toml
-    run storage-pipeline/fuzz.sh 120
+    run scripts/fuzz.sh storage-pipeline records 120
     run loom-tests/pipeline-mutations.sh
     simulate --secs 600
     run callback-slot/miri.sh --targets 256
