@@ -1,11 +1,11 @@
 //! Writes until it is killed and prints each acknowledged number: the victim of the crash tests.
 //!
-//! `crash-writer DIR MODE ROUND [raft-log=NAME] [numbers=N] [log-gc-entries=N] [value-bytes=N]
-//! [accounts=N]`. Number `n` stands for a raw
-//! key and for a transaction of two keys, each with the value `ROUND-n`, the raw one filled up with dots to the length that is asked
-//! for; a line `n.` is printed once the raw key is acknowledged, a line `n;` once the transaction is too. With `numbers` it
-//! closes the store behind so many. With `accounts` it then counts a raw counter of the thread up (`THREAD=VALUE`) and moves a coin
-//! from one account to another, with a record of that; where no other transfer was in the way it prints `n$`.
+//! `crash-writer DIR MODE ROUND [raft-log=NAME] [numbers=N] [log-gc-entries=N] [value-bytes=N] [accounts=N]`. Number `n`
+//! stands for a raw key and for a transaction of two keys, each with the value `ROUND-n`, the raw one filled up with dots to
+//! the length that is asked for; a line `n.` is printed once the raw key is acknowledged, a line `n;` once the transaction is
+//! too. With `numbers` it closes the store behind so many. With `accounts` it then counts a raw counter of the thread up
+//! (`THREAD=VALUE`) and moves a coin from one account to another, with a record of that; where no other transfer was in
+//! the way it prints `n$`.
 
 use std::{
     env,

@@ -57,9 +57,14 @@ impl Peer {
         }
     }
 
+    /// The term that raft says this replica leads.
+    pub(crate) fn led_term(&self) -> Option<u64> {
+        (self.node.raft.state == StateRole::Leader).then_some(self.node.raft.term)
+    }
+
     /// Leadership of a term began or ended.
     pub(super) fn follow_role(&mut self, effects: &mut Effects) {
-        let leads = (self.node.raft.state == StateRole::Leader).then_some(self.node.raft.term);
+        let leads = self.led_term();
         if leads == self.leads {
             return;
         }
@@ -68,13 +73,12 @@ impl Peer {
         self.lease.leads(leads);
         // Their entries may still be committed by a later leader: nobody here knows, and a snapshot of a later term
         // needs an applied entry of that term, which comes after them.
-        if planted!(LostOnStepDown) {
-            self.proposals.take_all().into_iter().for_each(std::mem::forget);
-        }
-        if planted!(MatchByIndexOnly) {
-            return;
-        }
-        for pending in self.proposals.take_all() {
+        let lost = if planted!(MatchByIndexOnly) { Vec::new() } else { self.proposals.take_all() };
+        for pending in lost {
+            if planted!(LostOnStepDown) {
+                std::mem::forget(pending);
+                continue;
+            }
             let reply = Outcome::Indeterminate(Cause::LeadershipLost);
             effects.settled.push(Settled::without_entry(pending.task, reply));
         }
@@ -111,8 +115,7 @@ impl Peer {
 
     /// Whether this replica leads in raft's eyes and has followed raft in that.
     pub(super) fn is_leading(&self) -> bool {
-        let raft = &self.node.raft;
-        raft.state == StateRole::Leader && self.leads == Some(raft.term)
+        self.leads.is_some() && self.led_term() == self.leads
     }
 
     pub(super) fn is_only_voter(&self) -> bool {

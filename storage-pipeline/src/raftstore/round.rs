@@ -1,10 +1,7 @@
 //! A round of a peer: everything that raft asks for at one time, with one log write and one sync for all of it. Pure but
 //! for the log, which it writes.
 
-use raft::{
-    StateRole,
-    eraftpb::{Entry, HardState, Message, MessageType},
-};
+use raft::eraftpb::{Entry, HardState, Message, MessageType};
 
 use crate::{
     apply::task::ApplyTask,
@@ -68,14 +65,13 @@ impl Peer {
         if !lags {
             return self.node.has_ready();
         }
-        let led = (raft.state == StateRole::Leader).then_some(raft.term);
         let is_new_term = raft.term != raft.store().hard_state().term;
         let has_entries = !raft.raft_log.unstable_entries().is_empty();
         !raft.msgs.is_empty()
             || !raft.read_states.is_empty()
             || has_entries
             || is_new_term
-            || led != self.leads
+            || self.led_term() != self.leads
     }
 
     /// The round at a close: what was proposed goes to apply however far that lags, because nobody will report its

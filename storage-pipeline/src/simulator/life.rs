@@ -83,18 +83,12 @@ impl Life {
     }
 
     pub(super) fn is_ready(&self, room: Room, now: Duration, time: Instant) -> bool {
-        if self.closing == Some(room) {
-            return true;
-        }
-        let rooms = &self.rooms;
-        !self.ended[room as usize]
-            && match room {
-                Room::Scheduler => !rooms.scheduler.own.is_empty(),
-                Room::Worker => !self.working.is_empty() || !rooms.scheduler.workers.is_empty(),
-                Room::Raftstore => !rooms.store.mailbox.is_empty() || rooms.store.next_tick() <= time,
-                Room::Apply => !rooms.applier.tasks.is_empty(),
-                Room::Maintenance => self.next_maintenance <= now,
-            }
+        let is_due = match room {
+            Room::Raftstore => self.rooms.store.next_tick() <= time,
+            Room::Maintenance => self.next_maintenance <= now,
+            _ => false,
+        };
+        self.closing == Some(room) || self.has_messages(room) || (is_due && !self.ended[room as usize])
     }
 
     pub(super) fn turn(&mut self, room: Room, now: Duration, random: &mut Random) {

@@ -151,8 +151,7 @@ impl Storage {
     }
 
     /// A timestamp greater than every one that was given out before, by whatever replica, in this store's whole life. Only
-    /// the leader gives any. Waits at most the
-    /// default timeout; in a callback it is refused where it would wait.
+    /// the leader gives any. Waits at most the default timeout; in a callback it is refused where it would wait.
     pub fn timestamp(&self) -> Outcome<u64> {
         let fence = || self.fence();
         if threads::is_pipeline() {

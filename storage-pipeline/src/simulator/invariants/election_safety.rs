@@ -15,7 +15,7 @@ impl Invariant for ElectionSafety {
     }
 
     fn acted(&mut self, acted: &Acted<'_>) -> Result<(), String> {
-        let Some(term) = acted.leads() else { return Ok(()) };
+        let Some(term) = acted.peer.led_term() else { return Ok(()) };
         let replica = acted.who.replica;
         match *self.leaders.entry(term).or_insert(replica) {
             leader if leader == replica => Ok(()),

@@ -16,7 +16,7 @@ impl Invariant for LeaderAppendOnly {
     }
 
     fn acted(&mut self, acted: &Acted<'_>) -> Result<(), String> {
-        let Some(term) = acted.leads() else {
+        let Some(term) = acted.peer.led_term() else {
             self.leaders.remove(&acted.who);
             return Ok(());
         };

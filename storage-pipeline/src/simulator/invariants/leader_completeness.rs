@@ -19,7 +19,7 @@ impl Invariant for LeaderCompleteness {
 
     fn acted(&mut self, acted: &Acted<'_>) -> Result<(), String> {
         let raft = acted.peer.raft();
-        if let Some(term) = acted.leads()
+        if let Some(term) = acted.peer.led_term()
             && self.checked.insert(term, acted.who.replica).is_none()
         {
             for (index, (of, seen)) in self.committed.range(acted.log.first..) {

@@ -77,14 +77,6 @@ pub(super) struct Claim {
     pub(super) applied: u64,
 }
 
-impl Acted<'_> {
-    /// The term that it leads.
-    pub(super) fn leads(&self) -> Option<u64> {
-        let raft = self.peer.raft();
-        (raft.state == raft::StateRole::Leader).then_some(raft.term)
-    }
-}
-
 /// The terms of a log's entries.
 #[derive(Clone, Default)]
 pub(super) struct Log {

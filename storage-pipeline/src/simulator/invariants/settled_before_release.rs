@@ -40,7 +40,7 @@ impl Invariant for SettledBeforeRelease {
                     }
                     if let Some((index, term)) = self.proposed.remove(operation)
                         && acted.applied < index
-                        && acted.leads() == Some(term)
+                        && acted.peer.led_term() == Some(term)
                     {
                         return Err(format!(
                             "command {operation}, entry {index} of term {term}, is released, and {} is applied",

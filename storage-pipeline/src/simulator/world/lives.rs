@@ -59,10 +59,11 @@ impl World {
         Ok(())
     }
 
+    /// The replica that leads. Where one does not know yet that it was deposed, that is the one of the latest term.
     pub(super) fn leader(&self) -> Option<u64> {
         let lives = self.nodes.iter().filter_map(|node| node.life.as_ref().map(|life| (node.id, life)));
-        let leaders = lives.filter(|(_, life)| life.rooms.store.peer.raft().state == raft::StateRole::Leader);
-        leaders.max_by_key(|(_, life)| life.rooms.store.peer.raft().term).map(|(id, _)| id)
+        let leaders = lives.filter_map(|(id, life)| Some((life.rooms.store.peer.led_term()?, id)));
+        leaders.max_by_key(|(term, _)| *term).map(|(_, id)| id)
     }
 
     /// Plans what goes wrong next.

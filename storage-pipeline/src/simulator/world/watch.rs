@@ -104,11 +104,10 @@ impl World {
 /// What a replica believes of itself at this moment of the cluster's time.
 fn claim(node: &Node, now: Duration) -> Option<Claim> {
     let life = node.life.as_ref()?;
-    let (raft, lease) = (life.rooms.store.peer.raft(), &life.rooms.scheduler.reader.lease);
     Some(Claim {
         replica: node.id,
-        leads: (raft.state == raft::StateRole::Leader).then_some(raft.term),
-        reads: lease.term_at(node.time(now)),
+        leads: life.rooms.store.peer.led_term(),
+        reads: life.rooms.scheduler.reader.lease.term_at(node.time(now)),
         applied: life.rooms.applier.applied.load(Ordering::Acquire),
     })
 }
