@@ -16,6 +16,7 @@ mutations=(
   "swap_without_acquire  the taker no longer acquires the callback           stress_slots_that_a_crowd"
   "swap_without_release  a value put into a cell is no longer released       stress_option_cells"
   "observe_relaxed       the reply no longer acquires its value              stress_replies"
+  "ring_without_release  the bell no longer releases the reply's value       stress_replies"
   "handle_drop_relaxed   a handle's drop no longer releases                  stress_handles"
 )
 

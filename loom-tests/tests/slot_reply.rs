@@ -120,6 +120,20 @@ fn polled(finish: fn(Callback<Probe>), check: fn(Result<Probe, Dropped>)) {
     });
 }
 
+/// Whoever leaves the waiter where it was put takes it out, the reply that goes or the sender; it is woken or it is not.
+#[test]
+fn polled_reply_goes_while_called() {
+    model(|| {
+        let (callback, mut reply) = reply();
+        let woken = Count::default();
+        assert!(poll(&mut reply, &woken).is_pending());
+        let there = thread::spawn(move || callback.call(written()));
+        drop(reply);
+        there.join().unwrap();
+        assert!(woken.get() <= 1);
+    });
+}
+
 #[test]
 fn polled_until_called() {
     polled(|callback| callback.call(written()), |answer| answer.unwrap().read());

@@ -54,14 +54,6 @@ impl WordCell {
         self.0.load()
     }
 
-    /// The word, and with it everything that happened before it was stored.
-    #[inline]
-    #[cfg(any(feature = "wait", feature = "future"))]
-    pub(crate) fn observe(&self) -> Option<Word> {
-        // ORDERING: Acquire, as documented for `AtomicCell::load`; pairs with the release half of `swap`.
-        self.0.load()
-    }
-
     /// Exchanges the word: sees everything before the old word was stored, shows everything before this call.
     #[inline]
     pub(crate) fn swap(&self, word: Option<Word>) -> Option<Word> {

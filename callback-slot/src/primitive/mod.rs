@@ -1,7 +1,7 @@
 //! The parts that differ between the shipped build, the strict-provenance build and the loom build.
 //!
-//! Everything above this module is written once, over four things: a [`Word`] (the address of a callback, one word with
-//! a niche), a [`WordCell`] (an atomic `Option<Word>`), a counter, and memory for nodes.
+//! Everything above this module is written once, over a [`Word`] (the address of a callback, one word with a niche), a
+//! [`WordCell`] (an atomic `Option<Word>`), an atomic number, memory for nodes, and an `Arc`.
 //!
 //! | build | `Word` | `WordCell` |
 //! |---|---|---|
@@ -28,6 +28,11 @@ pub(crate) use self::cell::UnsafeCell;
 pub(crate) use core::sync::atomic::AtomicUsize;
 #[cfg(callback_slot_loom)]
 pub(crate) use loom::sync::atomic::AtomicUsize;
+
+#[cfg(all(any(feature = "wait", feature = "future"), not(callback_slot_loom)))]
+pub(crate) use alloc::sync::Arc;
+#[cfg(all(any(feature = "wait", feature = "future"), callback_slot_loom))]
+pub(crate) use loom::sync::Arc;
 
 /// Defines a function that is `const`, except under loom, whose atomics have no `const` constructor.
 macro_rules! const_unless_loom {

@@ -72,17 +72,10 @@ impl WordCell {
         Word::from_raw(self.0.load(Ordering::Relaxed))
     }
 
-    /// The word, and with it everything that happened before it was stored.
-    #[cfg(any(feature = "wait", feature = "future"))]
-    pub(crate) fn observe(&self) -> Option<Word> {
-        // ORDERING: Acquire, pairs with the release half of `swap`: the value that the bell announces is read next.
-        Word::from_raw(self.0.load(ordering!(Acquire, "observe_relaxed" => Relaxed)))
-    }
-
     /// Exchanges the word: sees everything before the old word was stored, shows everything before this call.
     pub(crate) fn swap(&self, word: Option<Word>) -> Option<Word> {
         // ORDERING: Acquire, pairs with `publish` and `swap`: the callback behind the old word is read or dropped.
-        // Release, pairs with the next `swap` and `observe`: what the new word stands for is read there.
+        // Release, pairs with the next `swap`: what the new word stands for is read there.
         let ordering = if cfg!(callback_slot_mutation = "swap_without_acquire") {
             Ordering::Release
         } else if cfg!(callback_slot_mutation = "swap_without_release") {

@@ -4,13 +4,13 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
+use super::waiter::Waiter;
 use super::{Dropped, Reply};
-use crate::callback::Callback;
 
 /// Resolves to the value, or to [`Dropped`] if the callback was dropped uncalled.
 ///
-/// Each poll that finds no answer registers its waker anew, at the cost of one small allocation. A reply that has given
-/// its value away and is polled again says [`Dropped`].
+/// Each poll that finds no answer registers its waker anew, in place of the one before. A reply that has given its value
+/// away and is polled again says [`Dropped`].
 ///
 /// # Examples
 ///
@@ -35,10 +35,7 @@ impl<T> Future for Reply<T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         if !self.handoff.is_rung() {
-            let waker = context.waker().clone();
-            if !self.handoff.register(Callback::new(move |()| waker.wake())) {
-                return Poll::Pending;
-            }
+            self.handoff.register(Waiter::Task(context.waker().clone()));
         }
         self.handoff.answer().map_or(Poll::Pending, Poll::Ready)
     }

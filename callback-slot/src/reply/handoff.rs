@@ -1,37 +1,42 @@
-//! What a callback and its reply share: a place for the value, and a bell that says it was filled.
+//! What a callback and its reply share: a place for the value, a place for who waits, and a bell that says what is there.
 //!
-//! | the bell holds | meaning | put there by |
-//! |---|---|---|
-//! | `None` | the value is not there, and nobody is to be woken | the start, or the reply when it goes |
-//! | a callback's word | the value is not there; that callback wakes the reply's owner | the reply |
-//! | the sentinel | the sender has finished and touches nothing any more | the sender; for good |
+//! | the bell says | the value's place belongs to | the waiter's place belongs to | left by |
+//! |---|---|---|---|
+//! | SILENT | the sender | the reply, and is empty | either |
+//! | AWAITED | the sender | whoever leaves this state, and is full | either |
+//! | RUNG | the reply | nobody: the sender has emptied it, or is about to | nobody |
 //!
-//! The place belongs to the sender until the bell is rung, and to the reply afterwards. A bell that goes holds no waker:
-//! the reply took it back when it went, and the sender when it rang.
+//! The reply goes between SILENT and AWAITED, the sender once to RUNG. Both places lie in the one allocation, so waiting
+//! costs none. It goes with the last of the two shares, and no waiter is left in it by then: the reply took it back when it
+//! went, or the sender when it rang.
 
-use alloc::sync::Arc;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr::NonNull;
+use core::sync::atomic::Ordering;
 
+use super::waiter::Waiter;
 use super::Dropped;
 use crate::callback::Callback;
-use crate::primitive::{UnsafeCell, Word, WordCell};
+use crate::primitive::{ordering, Arc, AtomicUsize, UnsafeCell, Word};
 use crate::raw::Header;
 
-/// Wakes whoever waits for the reply.
-pub(super) type Waker = Callback<()>;
+const SILENT: usize = 0;
+const AWAITED: usize = 1;
+const RUNG: usize = 2;
 
 /// The one allocation of a reply. The callback's word is the address of the header, and stands for a share of it.
 #[repr(C)]
 pub(super) struct Handoff<T> {
     header: Header<T>,
-    bell: WordCell,
+    bell: AtomicUsize,
+    waiter: UnsafeCell<Option<Waiter>>,
     value: UnsafeCell<Option<T>>,
 }
 
-// SAFETY: the value is moved from the sender's thread to the reply's, with an order between them by the bell.
+// SAFETY: the value is moved from the sender's thread to the reply's, and the waiter back, each with an order between them
+// by the bell.
 unsafe impl<T: Send> Send for Handoff<T> {}
-// SAFETY: as above; through `&self` only one side at a time has access, as the table says.
+// SAFETY: as above; through `&self` only one side at a time has access to a place, as the table says.
 unsafe impl<T: Send> Sync for Handoff<T> {}
 
 // No user code runs while the hand-off is in between two states.
@@ -41,8 +46,12 @@ impl<T> RefUnwindSafe for Handoff<T> {}
 impl<T: Send + 'static> Handoff<T> {
     /// A callback that sends, and the reply's share.
     pub(super) fn new() -> (Callback<T>, Arc<Self>) {
-        let header = Header::new(Self::finish);
-        let handoff = Arc::new(Handoff { header, bell: WordCell::new(None), value: UnsafeCell::new(None) });
+        let handoff = Arc::new(Handoff {
+            header: Header::new(Self::finish),
+            bell: AtomicUsize::new(SILENT),
+            waiter: UnsafeCell::new(None),
+            value: UnsafeCell::new(None),
+        });
         let sender = Arc::into_raw(Arc::clone(&handoff)).cast_mut();
         // SAFETY: a pointer out of an `Arc` is not null.
         let word = Word::new(unsafe { NonNull::new_unchecked(sender) }.cast());
@@ -54,8 +63,13 @@ impl<T: Send + 'static> Handoff<T> {
     ///
     /// `handoff` is the pointer of a share from [`new`](Handoff::new), which is given up here.
     unsafe fn finish(handoff: NonNull<()>, _: *mut (), value: Option<T>) {
+        let handoff = handoff.cast::<Self>().as_ptr();
         // SAFETY: by contract.
-        let sender = Sender(unsafe { Arc::from_raw(handoff.cast::<Self>().as_ptr()) });
+        let sender = Sender(unsafe { Arc::from_raw(handoff) });
+        if cfg!(callback_slot_mutation = "share_goes_first") {
+            // SAFETY: none: the mutation gives up the share while it is used.
+            drop(unsafe { Arc::from_raw(handoff) });
+        }
         if let Some(value) = value {
             sender.send(value);
         }
@@ -64,8 +78,8 @@ impl<T: Send + 'static> Handoff<T> {
 
 impl<T> Handoff<T> {
     pub(super) fn is_rung(&self) -> bool {
-        // ORDERING: acquires what the sender wrote before it rang.
-        self.bell.observe() == Some(Word::SENTINEL)
+        // ORDERING: Acquire, pairs with `ring`: the value that the bell announces is read next.
+        self.bell.load(ordering!(Acquire, "observe_relaxed" => Relaxed)) == RUNG
     }
 
     /// For the reply: the answer if the bell was rung. A value is there only the first time.
@@ -74,36 +88,77 @@ impl<T> Handoff<T> {
         self.is_rung().then(|| self.value.with_mut(|value| unsafe { &mut *value }.take()).ok_or(Dropped))
     }
 
-    /// For the reply: has `waker` called when the bell is rung. Says whether it was rung already.
-    pub(super) fn register(&self, waker: Waker) -> bool {
-        // ORDERING: releases the waker to the sender; acquires the value if the bell was rung.
-        let old = self.bell.swap(Some(waker.into_word()));
-        let rung = old == Some(Word::SENTINEL);
-        // When the bell was rung the sender has finished, so nobody sees it silent in between.
-        let forgotten = if rung { self.bell.swap(old) } else { old };
-        drop(own(forgotten));
-        rung
-    }
-
-    /// For the reply that goes: takes back the waker, if it is still there.
-    pub(super) fn unregister(&self) -> Option<Waker> {
-        // ORDERING: nothing to publish. A rung bell is silenced for good, but nobody will look at it.
-        own(self.bell.swap(None))
-    }
-
-    /// For the sender, once: the place is the reply's from now on.
-    fn ring(&self) {
-        // ORDERING: releases the value to the reply; acquires the waker.
-        if let Some(waker) = own(self.bell.swap(Some(Word::SENTINEL))) {
-            waker.call(());
+    /// For the reply: has `waiter`, and nobody who waited before, woken when the bell is rung. Does nothing if it was rung.
+    pub(super) fn register(&self, waiter: Waiter) {
+        // Lives on to the end: its destructor may be user code, and panic.
+        let _forgotten = match self.silence() {
+            Silenced::WasRung => return,
+            Silenced::Waiter(forgotten) => forgotten,
+        };
+        // SAFETY: the bell is silent, and if the sender rings it now it finds nobody to wake.
+        self.waiter.with_mut(|place| unsafe { *place = Some(waiter) });
+        // ORDERING: Release, pairs with `ring`, which takes the waiter out. Relaxed on failure: nothing is read but what
+        // was written above.
+        let release = ordering!(Release, "register_relaxed" => Relaxed);
+        if self.bell.compare_exchange(SILENT, AWAITED, release, Ordering::Relaxed).is_err() {
+            // SAFETY: the sender found the bell silent, so it leaves the place alone.
+            drop(unsafe { self.take_waiter() });
         }
+    }
+
+    /// For the reply that goes: takes back the waiter, if it is still there.
+    pub(super) fn unregister(&self) -> Option<Waiter> {
+        match self.silence() {
+            Silenced::WasRung => None,
+            Silenced::Waiter(waiter) => waiter,
+        }
+    }
+
+    /// For the reply: AWAITED → SILENT, or nothing.
+    fn silence(&self) -> Silenced {
+        // ORDERING: Relaxed, the reply takes out what the reply put in, and after a RUNG nothing is read.
+        match self.bell.compare_exchange(AWAITED, SILENT, Ordering::Relaxed, Ordering::Relaxed) {
+            // SAFETY: this call has left AWAITED.
+            Ok(_) => Silenced::Waiter(unsafe { self.take_waiter() }),
+            Err(RUNG) if !cfg!(callback_slot_mutation = "rung_is_silent") => Silenced::WasRung,
+            Err(_) => Silenced::Waiter(None),
+        }
+    }
+
+    /// For the sender, once: the value's place is the reply's from now on.
+    fn ring(&self) {
+        // ORDERING: Release, pairs with `is_rung`: the value is read there. Acquire, pairs with `register`: the waiter is
+        // taken out next.
+        let ordering = if cfg!(callback_slot_mutation = "ring_without_release") {
+            Ordering::Acquire
+        } else if cfg!(callback_slot_mutation = "ring_without_acquire") {
+            Ordering::Release
+        } else {
+            Ordering::AcqRel
+        };
+        if self.bell.swap(RUNG, ordering) == AWAITED {
+            // SAFETY: this call has left AWAITED.
+            if let Some(waiter) = unsafe { self.take_waiter() } {
+                waiter.wake();
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The waiter's place is the caller's, as the table says.
+    unsafe fn take_waiter(&self) -> Option<Waiter> {
+        // SAFETY: by contract. The borrow ends before anything of the waiter runs.
+        self.waiter.with_mut(|place| unsafe { &mut *place }.take())
     }
 }
 
-/// The waker behind a word that was taken out of a bell.
-fn own(word: Option<Word>) -> Option<Waker> {
-    // SAFETY: a word in a bell is the sentinel or an owned waker, and an operation that removes it owns it.
-    word.filter(|&word| word != Word::SENTINEL).map(|word| unsafe { Callback::from_word(word) })
+/// What the reply found when it silenced the bell.
+enum Silenced {
+    /// The sender has finished, and may be about to empty the waiter's place.
+    WasRung,
+    /// The bell is silent, and this is who waited, if anybody did.
+    Waiter(Option<Waiter>),
 }
 
 /// The sender's side: rings the bell exactly once, with a value or, when dropped, without.

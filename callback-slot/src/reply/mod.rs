@@ -1,16 +1,17 @@
 //! The caller's side when it would rather wait than be called: a callback and the reply that it will bring.
 
 mod handoff;
+mod waiter;
 #[cfg(feature = "wait")]
 mod wait;
 #[cfg(feature = "future")]
 mod future;
 
-use alloc::sync::Arc;
 use core::error::Error;
 use core::fmt;
 
 use crate::callback::Callback;
+use crate::primitive::Arc;
 
 use self::handoff::Handoff;
 #[cfg(feature = "wait")]
@@ -21,7 +22,7 @@ pub use self::wait::WaitError;
 /// The callback goes into any kind of slot. The reply waits with [`wait`](Reply::wait) under the feature `wait`, or is a
 /// `Future` under the feature `future`. If the callback is dropped uncalled, the reply says [`Dropped`].
 ///
-/// One allocation, which both sides share.
+/// One allocation, which both sides share; waiting adds none.
 ///
 /// # Examples
 ///

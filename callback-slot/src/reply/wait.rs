@@ -10,8 +10,8 @@ use loom::thread;
 #[cfg(not(callback_slot_loom))]
 use std::thread;
 
+use super::waiter::Waiter;
 use super::{Dropped, Reply};
-use crate::callback::Callback;
 
 impl<T> Reply<T> {
     /// Blocks until the callback was called or dropped.
@@ -80,8 +80,7 @@ impl<T> Reply<T> {
     /// Has the bell wake this thread, from now on and instead of whoever waited before.
     fn register_thread(&self) {
         if !self.is_ready() {
-            let thread = thread::current();
-            self.handoff.register(Callback::new(move |()| thread.unpark()));
+            self.handoff.register(Waiter::Thread(thread::current()));
         }
     }
 }
