@@ -10,13 +10,11 @@ mod open;
 pub(crate) mod recover;
 pub(crate) mod rooms;
 mod running;
-mod answer;
 mod raw;
 mod replica;
 mod network;
 mod cluster;
 
-use answer::answer;
 pub use cluster::Cluster;
 pub use network::Network;
 pub use parts::Parts;
@@ -112,9 +110,9 @@ impl Storage {
         if threads::is_pipeline() {
             return Outcome::NotExecuted(Error::WouldBlockPipeline);
         }
-        let (sender, answer) = answer();
-        self.submit_within(request, timeout, move |outcome| sender.send(outcome));
-        answer.wait().expect("a callback runs exactly once, whatever becomes of its command")
+        let (callback, reply) = callback_slot::reply();
+        self.submit_within(request, timeout, move |outcome| callback.call(outcome));
+        reply.wait().expect("a callback runs exactly once, whatever becomes of its command")
     }
 
     /// Runs a command and calls back with its outcome, within the default timeout.
