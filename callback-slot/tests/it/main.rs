@@ -18,6 +18,7 @@ mod stress;
 mod reentry;
 mod panics;
 mod attacks;
+mod identity;
 mod in_place;
 mod option_cell;
 #[cfg(not(miri))]

@@ -13,6 +13,7 @@ static COUNTING: Counting = Counting;
 thread_local! {
     static MADE: Cell<usize> = const { Cell::new(0) };
     static GIVEN_BACK: Cell<usize> = const { Cell::new(0) };
+    static LAST_ADDRESS: Cell<usize> = const { Cell::new(0) };
 }
 
 // SAFETY: all is done by the system's allocator; a count that needs no memory of its own is added.
@@ -20,7 +21,9 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         MADE.set(MADE.get() + 1);
         // SAFETY: the caller's contract.
-        unsafe { System.alloc(layout) }
+        let memory = unsafe { System.alloc(layout) };
+        LAST_ADDRESS.set(memory.addr());
+        memory
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
@@ -28,6 +31,11 @@ unsafe impl GlobalAlloc for Counting {
         // SAFETY: the caller's contract.
         unsafe { System.dealloc(memory, layout) }
     }
+}
+
+/// Where this thread's last allocation lies, or lay.
+pub(crate) fn last_address() -> usize {
+    LAST_ADDRESS.get()
 }
 
 /// How many allocations `action` makes. It has to give all of them back.
