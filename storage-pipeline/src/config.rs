@@ -70,6 +70,12 @@ pub struct Config {
     pub max_apply_bytes: u64,
     /// Applied log entries that are kept before the log is truncated.
     pub log_gc_entries: u64,
+    /// Ticks for which log entries are kept for a replica that is not heard and lacks them. One that comes back later gets a
+    /// snapshot.
+    pub log_gc_patience_ticks: usize,
+    /// Most bytes of applied log entries that are kept for replicas that lag behind, whenever the log is truncated. One that
+    /// needs an entry beyond them gets a snapshot.
+    pub log_gc_size_limit: u64,
     /// The longest that the raftstore's and the apply pool's threads stay awake for a writer that keeps coming, alone or in
     /// twos, before they sleep. It spares each of its writes two wake-ups and costs up to a core for each of the two threads
     /// while it lasts. Zero: they sleep at once.
@@ -102,6 +108,8 @@ impl Config {
             raftstore_mailbox: 32 * 1024,
             max_apply_bytes: 4 << 20,
             log_gc_entries: 64 * 1024,
+            log_gc_patience_ticks: 20,
+            log_gc_size_limit: 64 << 20,
             stay_awake: Duration::from_micros(500),
             open_timeout: Duration::from_secs(60),
         }

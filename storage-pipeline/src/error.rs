@@ -90,6 +90,8 @@ pub enum Cause {
     DeadlineExceeded,
     /// This replica lost the leadership of the proposal's term before the entry was applied.
     LeadershipLost,
+    /// A snapshot brought this replica past the entry, which may be among those that it stands for.
+    SnapshotInstalled,
     /// The store stopped before the entry was applied.
     Closed,
     /// The store poisoned itself; the text is the first fault.
@@ -104,6 +106,7 @@ impl fmt::Display for Cause {
         match self {
             Self::DeadlineExceeded => f.write_str("the deadline passed after the proposal was made"),
             Self::LeadershipLost => f.write_str("leadership was lost before the entry was applied"),
+            Self::SnapshotInstalled => f.write_str("a snapshot brought this replica past the entry"),
             Self::Closed => f.write_str("the store closed before the entry was applied"),
             Self::Poisoned(why) => write!(f, "the store stopped after a fault: {why}"),
             Self::Dropped => f.write_str("the callback was dropped without an answer"),

@@ -85,6 +85,18 @@ pub enum Moment {
         /// When the batch with its entry was applied, where one was.
         applied_at: Option<Instant>,
     },
+    /// A snapshot is about to be sent to a replica that needs entries which the log has forgotten.
+    SnapshotSending {
+        /// Id of the replica.
+        to: u64,
+        /// Index of the last entry that the snapshot holds.
+        index: u64,
+    },
+    /// A snapshot of another replica is about to replace the data.
+    SnapshotInstalling {
+        /// Index of the last entry that the snapshot holds.
+        index: u64,
+    },
     /// The data is synced and the log is about to be truncated.
     Truncating {
         /// Index of the last entry that is dropped.

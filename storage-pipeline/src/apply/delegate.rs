@@ -38,6 +38,11 @@ impl Delegate {
         Self { state, unsaved_members, spare: Default::default() }
     }
 
+    /// A snapshot has brought the data, its members included, to another place.
+    pub(crate) fn restart(&mut self, state: ApplyState) {
+        *self = Self::new(state, None);
+    }
+
     pub(crate) fn state(&self) -> ApplyState {
         self.state
     }

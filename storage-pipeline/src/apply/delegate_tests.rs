@@ -25,7 +25,7 @@ fn pending(index: u64, term: u64) -> Pending {
 }
 
 fn task(entries: Vec<Entry>, proposals: Vec<Pending>) -> ApplyTask {
-    ApplyTask { entries, proposals, bytes: 10 }
+    ApplyTask { entries, proposals, bytes: 10, snapshot: None }
 }
 
 fn replies(prepared: &Prepared) -> Vec<(u64, Reply)> {

@@ -13,6 +13,7 @@ use std::{
 use crate::{
     apply::{
         delegate::{Delegate, Prepared},
+        state::ApplyState,
         task::ApplyTask,
     },
     clock,
@@ -21,7 +22,7 @@ use crate::{
     observe::{FailPoint, Moment},
     patience::Patience,
     planted::planted,
-    raftstore::{msg::ApplyRes, router::Router},
+    raftstore::{log_storage::Position, msg::ApplyRes, router::Router, staging::Staging},
     scheduler::Scheduler,
 };
 
@@ -29,6 +30,7 @@ use crate::{
 pub(crate) struct Applier {
     pub(crate) tasks: Mailbox<ApplyTask>,
     pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) staging: Arc<Staging>,
     pub(crate) delegate: Delegate,
     /// The applied index, for everybody to read.
     pub(crate) applied: Arc<AtomicU64>,
@@ -69,10 +71,16 @@ impl Applier {
 
     /// Applies as many tasks as one batch may hold.
     fn apply_some(&mut self, tasks: &mut VecDeque<ApplyTask>) -> Result<(), EngineError> {
+        if tasks.front().is_some_and(|task| task.snapshot.is_some()) {
+            tasks.pop_front();
+            return self.install();
+        }
         let mut prepared = self.delegate.begin();
         while let Some(task) = tasks.pop_front() {
             self.delegate.prepare(task, &mut prepared)?;
-            if prepared.bytes >= self.most_batch_bytes {
+            if prepared.bytes >= self.most_batch_bytes
+                || tasks.front().is_some_and(|next| next.snapshot.is_some())
+            {
                 break;
             }
         }
@@ -97,6 +105,23 @@ impl Applier {
         let applied_at = Some(clock::now());
         settled.iter_mut().for_each(|settled| settled.applied_at = applied_at);
         self.scheduler.settle_all(settled);
+        Ok(())
+    }
+
+    /// Replaces the data by a snapshot, which is complete beside it.
+    fn install(&mut self) -> Result<(), EngineError> {
+        let Some(manifest) = self.staging.manifest()? else {
+            return Err(EngineError::new("the snapshot that is to be installed is gone"));
+        };
+        let Position { index, term } = manifest.position;
+        self.scheduler.observer.note(Moment::SnapshotInstalling { index });
+        self.staging.install(&manifest)?;
+        self.staging.finish(&manifest)?;
+        self.delegate.restart(ApplyState { index, term });
+        // ORDERING: Release, as in `apply_some`.
+        self.applied.store(index, Ordering::Release);
+        self.scheduler.observer.note(Moment::Applied { index });
+        self.router.applied(ApplyRes { index, term, bytes: 0 });
         Ok(())
     }
 }

@@ -43,20 +43,25 @@ impl ApplyState {
 /// Reads the membership from the data. Fresh data has none.
 pub(crate) fn load_conf_state(snapshot: &dyn Snapshot) -> Result<Option<ConfState>, Error> {
     let Some(stored) = snapshot.get(Cf::Meta, CONF_STATE_KEY)? else { return Ok(None) };
-    decode(&stored).map(Some).ok_or_else(|| Error::Corrupt("the membership cannot be decoded".into()))
+    decode_members(&stored).map(Some).ok_or_else(|| Error::Corrupt("the membership cannot be decoded".into()))
 }
 
-/// Adds the membership to a batch: four lists, each after its length, then whether a joint membership ends by itself.
+/// Adds the membership to a batch.
 pub(crate) fn save_conf_state(state: &ConfState, batch: &mut WriteBatch) {
+    batch.push(Modify::Put(Cf::Meta, CONF_STATE_KEY.to_vec(), encode_members(state)));
+}
+
+/// The bytes of a membership: four lists, each after its length, then whether a joint membership ends by itself.
+pub(crate) fn encode_members(state: &ConfState) -> Vec<u8> {
     let ConfState { voters, learners, voters_outgoing, learners_next, auto_leave } = state;
     let lists = [voters, learners, voters_outgoing, learners_next];
     let lists =
         lists.into_iter().flat_map(|list| [list.len() as u64].into_iter().chain(list.iter().copied()));
-    let stored = bytes(lists.chain([u64::from(*auto_leave)]));
-    batch.push(Modify::Put(Cf::Meta, CONF_STATE_KEY.to_vec(), stored));
+    bytes(lists.chain([u64::from(*auto_leave)]))
 }
 
-fn decode(stored: &[u8]) -> Option<ConfState> {
+/// The membership that [`encode_members`] wrote, if it is one.
+pub(crate) fn decode_members(stored: &[u8]) -> Option<ConfState> {
     let words = words(stored)?;
     let mut rest = words.as_slice();
     let mut list = || {

@@ -2,12 +2,14 @@
 
 use raft::eraftpb::Entry;
 
-use crate::raftstore::proposals::Pending;
+use crate::raftstore::{log_storage::Position, proposals::Pending};
 
-/// Committed entries, in order, with the proposals whose places in the log they take.
-#[derive(Debug)]
+/// A snapshot to install, or committed entries, in order, with the proposals whose places in the log they take.
+#[derive(Debug, Default)]
 pub(crate) struct ApplyTask {
     pub(crate) entries: Vec<Entry>,
     pub(crate) proposals: Vec<Pending>,
     pub(crate) bytes: usize,
+    /// The last entry of the snapshot that is ready to be installed.
+    pub(crate) snapshot: Option<Position>,
 }

@@ -4,11 +4,12 @@
 use std::time::Instant;
 
 use raft::{
-    StateRole,
+    SnapshotStatus, StateRole,
     eraftpb::{Message, MessageType},
 };
 
 use crate::{
+    engine::EngineError,
     error::{Cause, Error, Outcome},
     planted::planted,
     raftstore::{
@@ -20,15 +21,35 @@ use crate::{
 
 impl Peer {
     /// Takes a message of another replica, which was checked.
-    pub(crate) fn step(&mut self, message: Message) {
+    ///
+    /// # Errors
+    /// The data engine's refusal to keep a snapshot.
+    pub(crate) fn step(&mut self, message: Message) -> Result<(), EngineError> {
         let kind = message.get_msg_type();
         let asks_for_a_vote = matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote);
         if asks_for_a_vote && self.ticks_to_vote > 0 && !self.is_only_voter() {
-            return;
+            return Ok(());
         }
+        let is_snapshot = kind == MessageType::MsgSnapshot;
+        if is_snapshot
+            && (self.node.snap().is_some() || !self.node.store().has_arrived(message.get_snapshot())?)
+        {
+            return Ok(());
+        }
+        self.hear(message.from);
         if let Err(error) = self.node.step(message) {
             tracing::debug!(%error, ?kind, "raft does not take a message");
         }
+        if is_snapshot && self.node.snap().is_none() {
+            self.node.store().discard_arrived()?;
+        }
+        Ok(())
+    }
+
+    /// A snapshot was sent to a replica, which took all of it or did not.
+    pub(crate) fn snapshot_sent(&mut self, to: u64, taken: bool) {
+        let status = if taken { SnapshotStatus::Finish } else { SnapshotStatus::Failure };
+        self.node.report_snapshot(to, status);
     }
 
     /// Asks another voter to take over. Nothing is proposed meanwhile; if nothing comes of it within an election timeout,
@@ -42,6 +63,7 @@ impl Peer {
     /// One tick of raft's clock. `now` was read before it.
     pub(crate) fn tick(&mut self, now: Instant) {
         self.now = now;
+        self.ticks += 1;
         self.ticks_to_vote = self.ticks_to_vote.saturating_sub(1);
         self.node.tick();
         if !self.is_leading() {
@@ -70,6 +92,8 @@ impl Peer {
         }
         self.leads = leads;
         self.ticks_to_question = 0;
+        self.led_since = self.ticks;
+        self.heard.clear();
         self.lease.leads(leads);
         // Their entries may still be committed by a later leader: nobody here knows, and a snapshot of a later term
         // needs an applied entry of that term, which comes after them.

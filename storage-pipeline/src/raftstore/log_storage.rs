@@ -11,6 +11,7 @@ mod raft_engine;
 mod raft_view;
 mod recent;
 mod recover;
+mod restart;
 mod rocks_log;
 mod wal;
 mod wal_room;
@@ -22,8 +23,8 @@ pub use raft_engine::RaftEngineLog;
 pub use recover::RecoverError;
 pub use rocks_log::RocksLog;
 
-use crate::engine::EngineError;
-use recent::{Recent, Terms};
+use crate::{engine::EngineError, raftstore::snapshot::Snapshots};
+use recent::Known;
 
 /// The log of one replica.
 ///
@@ -39,8 +40,8 @@ pub struct LogStorage {
     /// The engine does not know `truncated` yet.
     truncate_next: bool,
     last_index: u64,
-    terms: Terms,
-    recent: Recent,
+    known: Known,
+    snapshots: Option<Snapshots>,
     fault: Option<EngineError>,
 }
 
@@ -58,20 +59,24 @@ impl LogStorage {
         applied_index: u64,
     ) -> Result<Self, RecoverError> {
         let recovered = engine.recover()?;
-        let (terms, recent) = recover::check(&*engine, &recovered, applied_index)?;
+        let known = recover::check(&*engine, &recovered, applied_index)?;
         engine.sync()?;
+        Ok(Self::new(engine, conf_state, recovered, known))
+    }
+
+    fn new(engine: Box<dyn LogEngine>, conf_state: ConfState, recovered: Recovered, known: Known) -> Self {
         let Recovered { hard_state, truncated, last_index } = recovered;
-        Ok(Self {
+        Self {
             engine,
             conf_state,
             hard_state,
             truncated,
             truncate_next: false,
             last_index,
-            terms,
-            recent,
+            known,
+            snapshots: None,
             fault: None,
-        })
+        }
     }
 
     /// The place behind which the log is to be applied, to data that was synced up to `synced_index`: a log is truncated
@@ -83,7 +88,7 @@ impl LogStorage {
     pub fn apply_behind(&mut self, synced_index: u64) -> Position {
         let index = synced_index.max(self.truncated.index);
         self.hard_state.commit = self.hard_state.commit.max(index);
-        Position { index, term: self.terms.of(index) }
+        Position { index, term: self.known.terms.of(index) }
     }
 
     /// Persists what a round asks for in one write: entries, which replace everything at and after the first one's
@@ -116,6 +121,7 @@ impl LogStorage {
             entries: &entries,
             hard_state: vote_changed.then_some(&self.hard_state),
             truncated: self.truncate_next.then_some(self.truncated),
+            restart: false,
             sync,
         };
         if let Err(error) = self.engine.write(&write) {
@@ -124,8 +130,7 @@ impl LogStorage {
         self.truncate_next = false;
         if let Some(last) = entries.last() {
             self.last_index = last.index;
-            self.terms.append(&entries);
-            self.recent.append(entries);
+            self.known.append(entries);
         }
         Ok(())
     }
@@ -148,10 +153,9 @@ impl LogStorage {
                 "the log ends at entry {last}; it cannot be truncated to {index}"
             )));
         }
-        self.truncated = Position { index, term: self.terms.of(index) };
+        self.truncated = Position { index, term: self.known.terms.of(index) };
         self.truncate_next = true;
-        self.terms.forget(index);
-        self.recent.forget(index);
+        self.known.forget(index);
         Ok(())
     }
 
@@ -159,6 +163,11 @@ impl LogStorage {
     #[must_use]
     pub const fn truncated_index(&self) -> u64 {
         self.truncated.index
+    }
+
+    /// The least index behind which no more than `most_bytes` of entries lie.
+    pub(crate) fn within(&self, most_bytes: u64) -> u64 {
+        self.known.sizes.within(most_bytes)
     }
 
     /// The hard state as it was persisted, but for its commit index, which may be newer.
@@ -195,7 +204,8 @@ impl LogStorage {
             let what = format!("entry {index} is outside of what may be appended: {lowest} to {}", last + 1);
             return Err(EngineError::new(what));
         }
-        let mut before = Position { index: first.index - 1, term: self.terms.of(first.index - 1) };
+        let index = first.index - 1;
+        let mut before = Position { index, term: self.known.terms.of(index) };
         for entry in entries {
             before = before.followed_by(entry).map_err(EngineError::new)?;
         }

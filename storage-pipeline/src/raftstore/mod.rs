@@ -8,9 +8,13 @@ pub(crate) mod reads;
 pub(crate) mod peer;
 mod leadership;
 mod round;
+mod truncation;
 #[cfg(feature = "simulator")]
 mod inspect;
 pub mod transport;
 pub mod status;
+pub mod snapshot;
+pub(crate) mod staging;
+pub(crate) mod snapshot_sender;
 pub mod log_storage;
 pub(crate) mod store;

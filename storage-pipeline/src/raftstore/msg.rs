@@ -28,6 +28,8 @@ pub(crate) enum StoreMsg {
     Read(Job),
     /// What another replica's raft has to say.
     Raft(Box<Message>),
+    /// A snapshot was sent to this replica, which took all of it or did not.
+    SnapshotSent { to: u64, taken: bool },
     /// Ask this voter to take over the leadership.
     TransferLeader(u64),
     /// Apply got this far.

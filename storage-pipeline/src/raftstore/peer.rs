@@ -1,13 +1,12 @@
 //! One replica of one raft group: decides what raft's answers mean for proposals, reads and the lease. It knows no
 //! thread, channel or clock; what is to be done is returned as [`Effects`].
 
-use std::time::Instant;
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use raft::{RawNode, eraftpb::Message};
 
 use crate::{
     apply::task::ApplyTask,
-    engine::EngineError,
     error::Error,
     local_reader::lease::{Lease, LeaseTracker},
     observe::{FailPoint, Moment, Observer},
@@ -17,6 +16,7 @@ use crate::{
         msg::{ApplyRes, Proposal},
         proposals::{Pending, Proposals},
         reads::Reads,
+        snapshot::OutgoingSnapshot,
         transport::Transport,
     },
     scheduler::task::{Job, Settled},
@@ -27,6 +27,8 @@ use crate::{
 pub(crate) struct Effects {
     /// Messages that end this replica's lease. They leave once no reader can find it any more.
     pub(crate) messages: Vec<Message>,
+    /// Snapshots for others.
+    pub(crate) snapshots: Vec<OutgoingSnapshot>,
     /// Committed entries for the apply pool.
     pub(crate) apply: Vec<ApplyTask>,
     /// Commands whose fate is known without an applied entry.
@@ -38,10 +40,15 @@ pub(crate) struct Effects {
 /// A replica.
 pub(crate) struct Peer {
     pub(super) node: RawNode<LogStorage>,
-    pub(super) transport: Box<dyn Transport>,
+    pub(super) transport: Arc<dyn Transport>,
     pub(super) proposals: Proposals,
     pub(super) reads: Reads,
     pub(super) lease: LeaseTracker,
+    /// Ticks since the start, those before this replica led, and for each other replica the tick in which it was heard last
+    /// since then.
+    pub(super) ticks: u64,
+    pub(super) led_since: u64,
+    pub(super) heard: BTreeMap<u64, u64>,
     /// The last tick.
     pub(super) now: Instant,
     /// Ticks until the leadership is confirmed once more.
@@ -67,7 +74,7 @@ impl Peer {
     /// Apply is given at most `most_committed_bytes` in one task, and eight times that before it has reported.
     pub(crate) fn new(
         node: RawNode<LogStorage>,
-        transport: Box<dyn Transport>,
+        transport: Arc<dyn Transport>,
         lease: LeaseTracker,
         most_committed_bytes: u64,
         now: Instant,
@@ -84,6 +91,9 @@ impl Peer {
             proposals: Proposals::default(),
             reads: Reads::default(),
             lease,
+            ticks: 0,
+            led_since: 0,
+            heard: BTreeMap::new(),
             now,
             ticks_to_question: 0,
             ticks_to_vote,
@@ -143,7 +153,10 @@ impl Peer {
     pub(crate) fn applied(&mut self, res: ApplyRes, effects: &mut Effects) {
         self.applied = res.index;
         self.applying_bytes = self.applying_bytes.saturating_sub(res.bytes);
-        self.node.advance_apply_to(res.index);
+        // Raft was told of a snapshot as soon as its entries were out of the log, before apply had installed it.
+        if res.index > self.node.raft.raft_log.applied {
+            self.node.advance_apply_to(res.index);
+        }
         if self.leads == Some(res.term) {
             self.lease.own_term_applied();
         }
@@ -157,21 +170,16 @@ impl Peer {
             || (self.leads.is_some() && !self.lease.has_own_term_applied())
     }
 
-    /// Forgets log entries up to an index whose data is synced. In a group of several they are kept, for those who lag
-    /// behind.
-    pub(crate) fn truncate(&mut self, index: u64) -> Result<(), EngineError> {
-        if self.node.raft.prs().iter().len() > 1 {
-            return Ok(());
-        }
-        let index = index.min(self.applied);
-        self.node.mut_store().compact(index)
-    }
-
     /// Sends what had to wait for the effects before it.
     pub(crate) fn send_withheld(&self, messages: Vec<Message>) {
         if !messages.is_empty() {
             self.transport.send(messages);
         }
+    }
+
+    /// The way to the other replicas.
+    pub(crate) fn transport(&self) -> Arc<dyn Transport> {
+        Arc::clone(&self.transport)
     }
 
     /// The lease as it stands.

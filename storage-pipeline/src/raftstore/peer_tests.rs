@@ -1,8 +1,14 @@
 use super::*;
 use crate::{
+    apply::state::{ApplyState, save_conf_state},
     command::{RawGet, Response},
+    engine::Engine,
     error::{Cause, Outcome},
-    raftstore::log_storage::MemoryLog,
+    raftstore::{
+        log_storage::{MemoryLog, Position},
+        snapshot::{SnapshotChunk, Snapshots},
+        staging::Staging,
+    },
     scheduler::task::{Phase, Reply, Task, TaskContext},
 };
 use raft::eraftpb::{ConfState, Message, MessageType};
@@ -70,7 +76,7 @@ fn voter(log: MemoryLog) -> (Peer, Sent) {
     let node = RawNode::new(&config, log, &crate::raft_log::slog_to_tracing()).unwrap();
     let lease = LeaseTracker::new(LEASE);
     let sent = Sent::default();
-    let peer = Peer::new(node, Box::new(sent.clone()), lease, u64::MAX, Instant::now(), Observer::default());
+    let peer = Peer::new(node, Arc::new(sent.clone()), lease, u64::MAX, Instant::now(), Observer::default());
     (peer, sent)
 }
 
@@ -389,13 +395,13 @@ fn whoever_is_told_to_take_over_hears_of_it_after_the_lease_has_ended() {
 fn a_restarted_voter_gives_no_vote_while_a_lease_that_it_forgot_can_last() {
     let log = MemoryLog::default();
     let (mut peer, _) = voter(log.clone());
-    peer.step(message(MessageType::MsgHeartbeat, 3, 4));
+    peer.step(message(MessageType::MsgHeartbeat, 3, 4)).unwrap();
     round(&mut peer);
     drop(peer);
 
     let (mut peer, sent) = voter(log);
     let ask = |peer: &mut Peer, kind| {
-        peer.step(Message { index: 9, log_term: 4, ..message(kind, 2, 5) });
+        peer.step(Message { index: 9, log_term: 4, ..message(kind, 2, 5) }).unwrap();
         round(peer);
     };
     for _ in 0..10 {
@@ -413,7 +419,7 @@ fn a_restarted_voter_gives_no_vote_while_a_lease_that_it_forgot_can_last() {
 #[test]
 fn a_voter_that_was_never_in_a_term_has_promised_nothing() {
     let (mut peer, sent) = voter(MemoryLog::default());
-    peer.step(message(MessageType::MsgRequestVote, 2, 1));
+    peer.step(message(MessageType::MsgRequestVote, 2, 1)).unwrap();
     round(&mut peer);
     assert_eq!(sent.take(), [MessageType::MsgRequestVoteResponse]);
 }
@@ -434,25 +440,25 @@ fn votes_and_acknowledgements_follow_the_sync_and_a_leaders_entries_do_not_wait_
     let log = MemoryLog::default();
     let (mut peer, _) = voter(log.clone());
     let sent = Syncs(log.clone(), Arc::default());
-    peer.transport = Box::new(sent.clone());
+    peer.transport = Arc::new(sent.clone());
     let take = || std::mem::take(&mut *sent.1.lock().unwrap());
     let opened = log.syncs();
 
     peer.node.campaign().unwrap();
     round(&mut peer);
     assert!(take().iter().all(|message| *message == (MessageType::MsgRequestVote, opened + 1)));
-    peer.step(message(MessageType::MsgRequestVoteResponse, 2, 1));
+    peer.step(message(MessageType::MsgRequestVoteResponse, 2, 1)).unwrap();
     round(&mut peer);
     assert_eq!(log.syncs(), opened + 2);
     assert!(take().iter().all(|message| *message == (MessageType::MsgAppend, opened + 1)), "beside the sync");
 
     let mut append = message(MessageType::MsgAppend, 3, 2);
     append.entries = vec![raft::eraftpb::Entry { term: 2, index: 1, ..Default::default() }];
-    peer.step(append);
+    peer.step(append).unwrap();
     round(&mut peer);
     assert_eq!(take(), [(MessageType::MsgAppendResponse, opened + 3)]);
 
-    peer.step(Message { index: 9, log_term: 9, ..message(MessageType::MsgRequestVote, 2, 9) });
+    peer.step(Message { index: 9, log_term: 9, ..message(MessageType::MsgRequestVote, 2, 9) }).unwrap();
     for _ in 0..10 {
         // It is bound to its leader for an election timeout.
         peer.tick(Instant::now());
@@ -460,7 +466,7 @@ fn votes_and_acknowledgements_follow_the_sync_and_a_leaders_entries_do_not_wait_
     round(&mut peer);
     take();
     let before = log.syncs();
-    peer.step(Message { index: 9, log_term: 9, ..message(MessageType::MsgRequestVote, 2, 9) });
+    peer.step(Message { index: 9, log_term: 9, ..message(MessageType::MsgRequestVote, 2, 9) }).unwrap();
     round(&mut peer);
     assert_eq!(take(), [(MessageType::MsgRequestVoteResponse, before + 1)]);
 }
@@ -475,7 +481,7 @@ fn one_that_elects_itself_says_nothing_in_a_term_that_a_crash_would_undo() {
     let node = RawNode::new(&config, storage, &crate::raft_log::slog_to_tracing()).unwrap();
     let sent = Syncs(log.clone(), Arc::default());
     let (lease, now) = (LeaseTracker::new(LEASE), Instant::now());
-    let mut peer = Peer::new(node, Box::new(sent.clone()), lease, u64::MAX, now, Observer::default());
+    let mut peer = Peer::new(node, Arc::new(sent.clone()), lease, u64::MAX, now, Observer::default());
     peer.campaign_alone().unwrap();
     round(&mut peer);
     let sent = sent.1.lock().unwrap().clone();
@@ -514,7 +520,7 @@ fn an_entry_that_a_new_leader_has_overwritten_is_told_as_stale() {
     let entry = raft::eraftpb::Entry { term: 2, index: 2, ..Default::default() };
     let append = Message { index: 1, log_term: 1, commit: 2, entries: vec![entry], ..Message::default() };
     let append = Message { msg_type: MessageType::MsgAppend as i32, from: 3, to: 1, term: 2, ..append };
-    peer.step(append);
+    peer.step(append).unwrap();
     let effects = round(&mut peer);
     assert!(effects.settled.is_empty(), "its fate is known: {:?}", effects.settled);
     let mut delegate =
@@ -525,4 +531,100 @@ fn an_entry_that_a_new_leader_has_overwritten_is_told_as_stale() {
     }
     let settled = prepared.settled.into_iter().map(|settled| settled.reply.unwrap()).collect::<Vec<_>>();
     assert_eq!(settled, [Outcome::NotExecuted(Error::StaleCommand)]);
+}
+
+/// A leader with eleven applied entries, of which replica 2 has all and replica 3 the first five.
+fn leader_of_a_slow_one() -> Peer {
+    let mut peer = leader();
+    for _ in 0..10 {
+        peer.propose(proposal(1).0, &mut Effects::default());
+    }
+    round(&mut peer);
+    acknowledge_append(&mut peer, 11);
+    peer.step(Message { index: 5, ..message(MessageType::MsgAppendResponse, 3, 1) }).unwrap();
+    round(&mut peer);
+    apply_through(&mut peer, 11);
+    peer
+}
+
+#[test]
+fn a_leader_keeps_what_the_slowest_live_replica_needs_up_to_a_bound() {
+    let truncated = |peer: &mut Peer, most_kept_bytes| {
+        peer.truncate(11, most_kept_bytes, 10).unwrap();
+        peer.node.store().truncated_index()
+    };
+    assert_eq!(truncated(&mut leader_of_a_slow_one(), u64::MAX), 5);
+    assert_eq!(truncated(&mut leader_of_a_slow_one(), 0), 11);
+    let mut peer = leader_of_a_slow_one();
+    let each = (1..).find(|bytes| peer.node.store().within(*bytes) == 10).unwrap();
+    assert_eq!(truncated(&mut peer, 2 * each), 9);
+
+    // It is waited for as long as it was said.
+    let mut peer = leader_of_a_slow_one();
+    for tick in 1..=11 {
+        assert_eq!(truncated(&mut peer, u64::MAX), 5, "tick {tick}");
+        peer.step(message(MessageType::MsgHeartbeatResponse, 2, 1)).unwrap();
+        peer.tick(Instant::now());
+        round(&mut peer);
+    }
+    assert_eq!(truncated(&mut peer, u64::MAX), 11);
+}
+
+#[test]
+fn one_that_follows_keeps_what_it_may_have_to_give_as_a_leader() {
+    let mut peer = leader_of_a_slow_one();
+    depose(&mut peer);
+    peer.truncate(11, u64::MAX, 10).unwrap();
+    assert_eq!(peer.node.store().truncated_index(), 0);
+    peer.truncate(11, 0, 10).unwrap();
+    assert_eq!(peer.node.store().truncated_index(), 11);
+}
+
+#[test]
+fn a_snapshot_that_may_hold_a_proposals_entry_leaves_its_fate_in_doubt() {
+    let mut peer = leader();
+    let engine = Arc::new(crate::engine::memory::MemoryEngine::default());
+    let staging = Arc::new(Staging::new(Arc::clone(&engine) as _));
+    peer.node.mut_store().set_snapshots(Snapshots::new(engine, Arc::clone(&staging)));
+    for _ in 0..3 {
+        peer.propose(proposal(1).0, &mut Effects::default());
+    }
+    round(&mut peer);
+    // The others have elected a leader that overwrote some of them, or none, and has forgotten all but the last place.
+    let conf_state = Some(ConfState { voters: vec![1, 2, 3], ..ConfState::default() });
+    let metadata = Some(raft::eraftpb::SnapshotMetadata { conf_state, index: 3, term: 2 });
+    let snapshot = |chunks: u64| {
+        let data = chunks.to_be_bytes().to_vec();
+        let snapshot = Some(raft::eraftpb::Snapshot { data, metadata: metadata.clone() });
+        Message { snapshot, ..message(MessageType::MsgSnapshot, 3, 2) }
+    };
+    peer.step(snapshot(1)).unwrap();
+    assert!(round(&mut peer).settled.is_empty(), "its chunk is missing");
+    let position = Position { index: 3, term: 2 };
+    let changes = crate::engine::modify::encode(&[]);
+    staging.stage(&SnapshotChunk { from: 3, to: 1, position, number: 0, changes }).unwrap();
+    peer.step(snapshot(1)).unwrap();
+    let effects = round(&mut peer);
+    assert_eq!(effects.apply.iter().filter_map(|task| task.snapshot).collect::<Vec<_>>(), [position]);
+    let causes = [Cause::SnapshotInstalled, Cause::SnapshotInstalled, Cause::LeadershipLost];
+    assert_eq!(replies(effects), causes.map(Outcome::Indeterminate));
+    assert_eq!((peer.leads, peer.node.store().truncated_index()), (None, 3));
+}
+
+#[test]
+fn a_snapshot_is_taken_of_data_with_an_entry_of_the_leaders_term_and_no_other() {
+    let mut peer = elect(follower());
+    let engine = Arc::new(crate::engine::memory::MemoryEngine::default());
+    let staging = Arc::new(Staging::new(Arc::clone(&engine) as _));
+    peer.node.mut_store().set_snapshots(Snapshots::new(Arc::clone(&engine) as _, staging));
+    let take = |peer: &Peer, index| raft::Storage::snapshot(peer.node.store(), index, 2);
+    let term = peer.node.raft.term;
+    assert!(take(&peer, 0).is_err(), "nothing was applied");
+    for (state, is_taken) in [((9, term - 1), false), ((9, term), true), ((7, term), false)] {
+        let mut batch = crate::engine::WriteBatch::default();
+        ApplyState { index: state.0, term: state.1 }.save(None, &mut batch);
+        save_conf_state(&ConfState { voters: vec![1, 2, 3], ..ConfState::default() }, &mut batch);
+        engine.write(&batch).unwrap();
+        assert_eq!(take(&peer, 8).is_ok(), is_taken, "{state:?}");
+    }
 }

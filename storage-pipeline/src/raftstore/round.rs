@@ -1,15 +1,23 @@
 //! A round of a peer: everything that raft asks for at one time, with one log write and one sync for all of it. Pure but
 //! for the log, which it writes.
 
-use raft::eraftpb::{Entry, HardState, Message, MessageType};
+use raft::eraftpb::{Entry, HardState, Message, MessageType, Snapshot};
 
 use crate::{
     apply::task::ApplyTask,
     engine::EngineError,
+    error::{Cause, Outcome},
     observe::{FailPoint, Moment},
     planted::planted,
-    raftstore::peer::{Effects, Peer},
+    raftstore::{
+        peer::{Effects, Peer},
+        snapshot::{self, OutgoingSnapshot},
+    },
+    scheduler::task::Settled,
 };
+
+/// Bytes of keys and values in one chunk of a snapshot.
+const CHUNK_BYTES: usize = 256 << 10;
 
 impl Peer {
     /// Does everything that raft asks for now. One log write and one sync cover all that was proposed before.
@@ -42,9 +50,14 @@ impl Peer {
                 self.send(std::mem::take(&mut once_durable), effects);
             }
             self.commit(ready.take_committed_entries(), effects);
-            self.persist(entries, hard_state, ready.must_sync())?;
+            if ready.snapshot().is_empty() {
+                self.persist(entries, hard_state, ready.must_sync())?;
+            } else {
+                self.restart(ready.snapshot(), entries, hard_state, effects)?;
+            }
             self.send(once_durable, effects);
             let mut light = self.node.advance_append(ready);
+            self.skip_to_snapshot();
             self.send(light.take_messages(), effects);
             self.commit(light.take_committed_entries(), effects);
             // Last, so that entries and confirmations in the same Ready find those who wait for them.
@@ -70,6 +83,7 @@ impl Peer {
         !raft.msgs.is_empty()
             || !raft.read_states.is_empty()
             || has_entries
+            || raft.raft_log.unstable_snapshot().is_some()
             || is_new_term
             || self.led_term() != self.leads
     }
@@ -93,8 +107,41 @@ impl Peer {
         new.is_some_and(|new| (new.term, new.vote) != (kept.term, kept.vote))
     }
 
+    /// A snapshot takes the place of the log. It is complete and synced beside the data; apply installs it in its turn.
+    fn restart(
+        &mut self,
+        snapshot: &Snapshot,
+        entries: Vec<Entry>,
+        hard_state: Option<HardState>,
+        effects: &mut Effects,
+    ) -> Result<(), EngineError> {
+        let manifest = snapshot::manifest(snapshot);
+        let position = manifest.position;
+        self.observer.note(Moment::LogWriting { entries: entries.len() });
+        if self.observer.fails(FailPoint::LogWrite) {
+            return Err(EngineError::new("injected failure of a log write"));
+        }
+        self.node.mut_store().restart(position, entries, hard_state)?;
+        self.observer.note(Moment::LogWritten { last_index: position.index, synced: true });
+        // Whether their entries are among those that the snapshot stands for, nobody here can tell any more.
+        for pending in self.proposals.take_through(position.index) {
+            let reply = Outcome::Indeterminate(Cause::SnapshotInstalled);
+            effects.settled.push(Settled::without_entry(pending.task, reply));
+        }
+        effects.apply.push(ApplyTask { snapshot: Some(position), ..ApplyTask::default() });
+        Ok(())
+    }
+
+    /// Raft must not look for entries that a snapshot stands for. Reads wait for apply all the same.
+    fn skip_to_snapshot(&mut self) {
+        let truncated = self.node.store().truncated_index();
+        if truncated > self.node.raft.raft_log.applied {
+            self.node.advance_apply_to(truncated);
+        }
+    }
+
     /// Sends messages, but for the one that ends a lease: whoever gets it may be elected at once, so the lease has to be
-    /// withdrawn from all readers first.
+    /// withdrawn from all readers first. Snapshots go with their data to the thread that sends them.
     fn send(&mut self, mut messages: Vec<Message>, effects: &mut Effects) {
         let ends_lease = |message: &Message| message.get_msg_type() == MessageType::MsgTimeoutNow;
         if messages.iter().any(ends_lease) {
@@ -102,6 +149,12 @@ impl Peer {
                 self.lease.suspend();
             }
             effects.messages.extend(messages.extract_if(.., |message| ends_lease(message)));
+        }
+        let is_snapshot = |message: &mut Message| message.get_msg_type() == MessageType::MsgSnapshot;
+        for message in messages.extract_if(.., is_snapshot) {
+            if let Some(chunks) = self.node.store().chunks_for(message.to, CHUNK_BYTES) {
+                effects.snapshots.push(OutgoingSnapshot { message, chunks });
+            }
         }
         if !messages.is_empty() {
             self.transport.send(messages);
@@ -137,7 +190,12 @@ impl Peer {
         let Some(last) = entries.last().map(|entry| entry.index) else { return };
         let bytes = entries.iter().map(|entry| entry.data.len() + size_of::<Entry>()).sum();
         self.applying_bytes += bytes;
-        effects.apply.push(ApplyTask { entries, proposals: self.proposals.take_through(last), bytes });
+        effects.apply.push(ApplyTask {
+            entries,
+            proposals: self.proposals.take_through(last),
+            bytes,
+            snapshot: None,
+        });
     }
 
     /// Asks raft to confirm the leadership for the reads that wait for that.

@@ -63,6 +63,11 @@ impl Router {
         })
     }
 
+    /// Reports how the sending of a snapshot went. A raftstore that has ended does not need to know.
+    pub(crate) fn snapshot_sent(&self, to: u64, taken: bool) {
+        let _ = self.mailbox.send(StoreMsg::SnapshotSent { to, taken });
+    }
+
     /// Wishes that another voter leads. A wish for which there is no room is not fulfilled.
     pub(crate) fn transfer_leader(&self, to: u64) {
         let _ = self.send(StoreMsg::TransferLeader(to));

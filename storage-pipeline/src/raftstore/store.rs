@@ -13,11 +13,11 @@ use crate::{
     engine::EngineError,
     local_reader::lease::Lease,
     mailbox::{Disturb, Mailbox, Received},
-    observe::Moment,
     patience::Patience,
     raftstore::{
         msg::StoreMsg,
         peer::{Effects, Peer},
+        snapshot::OutgoingSnapshot,
         status::{ReplicaStatus, SharedStatus},
     },
     scheduler::{Scheduler, task::Settled},
@@ -28,6 +28,7 @@ pub(crate) struct Store {
     pub(crate) peer: Peer,
     pub(crate) mailbox: Mailbox<StoreMsg>,
     pub(crate) apply: Mailbox<ApplyTask>,
+    pub(crate) snapshots: Mailbox<OutgoingSnapshot>,
     pub(crate) scheduler: Arc<Scheduler>,
     pub(crate) status: SharedStatus,
     tick: Duration,
@@ -49,6 +50,7 @@ impl Store {
             peer,
             mailbox,
             apply,
+            snapshots: Mailbox::default(),
             status: SharedStatus::default(),
             tick: scheduler.config.tick,
             next_tick: clock::now(),
@@ -137,12 +139,13 @@ impl Store {
         match message {
             StoreMsg::Propose(proposal) => self.peer.propose(proposal, effects),
             StoreMsg::Read(job) => self.peer.read(job, effects),
-            StoreMsg::Raft(message) => self.peer.step(*message),
+            StoreMsg::Raft(message) => self.peer.step(*message)?,
+            StoreMsg::SnapshotSent { to, taken } => self.peer.snapshot_sent(to, taken),
             StoreMsg::TransferLeader(to) => self.peer.transfer_leader(to),
             StoreMsg::Applied(res) => self.peer.applied(res, effects),
             StoreMsg::Truncate(index) => {
-                self.scheduler.observer.note(Moment::Truncating { index });
-                self.peer.truncate(index)?;
+                let config = &self.scheduler.config;
+                self.peer.truncate(index, config.log_gc_size_limit, config.log_gc_patience_ticks)?;
             }
         }
         Ok(())
@@ -162,6 +165,10 @@ impl Store {
     fn act(&mut self) {
         let effects = &mut self.effects;
         self.peer.send_withheld(std::mem::take(&mut effects.messages));
+        for snapshot in effects.snapshots.drain(..) {
+            // Only a store that closes refuses it, and that sends nothing more.
+            let _ = self.snapshots.send(snapshot);
+        }
         for task in effects.apply.drain(..) {
             if self.apply.send(task).is_err() {
                 // Apply has stopped after a fault. The entries stay in the log, and their callers were answered.

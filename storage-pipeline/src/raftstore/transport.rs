@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use super::snapshot::SnapshotChunk;
+
 pub use raft::eraftpb::{Message, MessageType};
 
 /// Sends raft's messages to the other replicas of the group.
@@ -29,10 +31,21 @@ pub use raft::eraftpb::{Message, MessageType};
 /// Queue(sender).send(vec![Message { to: 2, ..Message::default() }, Message { to: 3, ..Message::default() }]);
 /// assert_eq!(receiver.try_iter().map(|message| message.to).collect::<Vec<_>>(), [2]);
 /// ```
-pub trait Transport: Send + 'static {
+pub trait Transport: Send + Sync + 'static {
     /// Takes messages in the order in which raft sent them, each for the replica in its field `to`. It must not block:
     /// what finds no room is dropped. The raftstore calls it, with no lock held.
     fn send(&self, messages: Vec<Message>);
+
+    /// Brings a chunk of a snapshot to its replica and waits until that has taken it. Called on a thread that does nothing
+    /// else. The message that belongs to the snapshot follows its last chunk.
+    ///
+    /// # Errors
+    /// Why it was not taken; the snapshot is given up then, and raft takes another one later. A transport that brings no
+    /// chunks leaves a replica behind that needs them.
+    fn send_chunk(&self, chunk: SnapshotChunk) -> Result<(), MessageRefused> {
+        let _ = chunk;
+        Err(MessageRefused::Unreachable)
+    }
 }
 
 /// Why a replica does not take a message.
@@ -53,6 +66,10 @@ pub enum MessageRefused {
     Full,
     /// The replica has closed.
     Closed,
+    /// The replica cannot be reached.
+    Unreachable,
+    /// The replica cannot keep a chunk of a snapshot now: its data engine refuses, or it installs another one.
+    NotKept,
 }
 
 impl fmt::Display for MessageRefused {
@@ -62,6 +79,8 @@ impl fmt::Display for MessageRefused {
             Self::NotForPeers(kind) => write!(f, "replicas do not send each other a {kind:?}"),
             Self::Anonymous => f.write_str("the message does not say who sent it in which term"),
             Self::Full => f.write_str("too many messages wait for the raftstore"),
+            Self::Unreachable => f.write_str("the replica cannot be reached"),
+            Self::NotKept => f.write_str("the replica cannot keep a chunk of a snapshot now"),
             Self::Closed => f.write_str("the replica is closed"),
         }
     }
@@ -88,6 +107,7 @@ pub(crate) fn check(message: &Message, replica: u64) -> Result<(), MessageRefuse
         | MessageType::MsgRequestVoteResponse
         | MessageType::MsgRequestPreVote
         | MessageType::MsgRequestPreVoteResponse
+        | MessageType::MsgSnapshot
         | MessageType::MsgHeartbeat
         | MessageType::MsgHeartbeatResponse
         | MessageType::MsgTimeoutNow => Ok(()),

@@ -63,7 +63,7 @@ impl Life {
         let observe: Arc<dyn Observe> = Arc::new(events.clone());
         let observer = Observer::new(observe);
         let engine = Arc::clone(&parts.engine);
-        let recovered = recover(config, parts, Some(Box::new(events.clone())), &observer)?;
+        let recovered = recover(config, parts, Some(Arc::new(events.clone())), &observer)?;
         let mut life = Self {
             rooms: Rooms::new(config.clone(), recovered, &engine, observer),
             events,

@@ -106,7 +106,7 @@ impl Cluster {
         let parts = (self.parts)(replica)?;
         let storage =
             Storage::open_replica(config, parts, self.network.transport(), (self.observer)(replica))?;
-        self.network.join(replica, storage.router());
+        self.network.join(replica, storage.inbox());
         self.running.insert(replica, storage);
         Ok(())
     }

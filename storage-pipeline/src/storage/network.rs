@@ -5,7 +5,7 @@ use std::{
     collections::{HashMap, HashSet, VecDeque},
     fmt,
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
     thread::JoinHandle,
@@ -18,7 +18,9 @@ use crate::{
     mailbox::{Mailbox, Received},
     raftstore::{
         router::Router,
-        transport::{self, Message, Transport},
+        snapshot::SnapshotChunk,
+        staging::Staging,
+        transport::{self, Message, MessageRefused, Transport},
     },
 };
 
@@ -37,10 +39,16 @@ struct Shared {
 
 #[derive(Default)]
 struct Links {
-    members: HashMap<u64, Router>,
+    members: HashMap<u64, Member>,
     cut: HashSet<(u64, u64)>,
     isolated: HashSet<u64>,
     delays: HashMap<(u64, u64), Duration>,
+}
+
+/// What can be reached of a replica.
+struct Member {
+    router: Router,
+    staging: Weak<Staging>,
 }
 
 /// A message on a slow link.
@@ -50,9 +58,8 @@ struct Late {
 }
 
 impl Links {
-    /// Who gets a message, if anybody does.
-    fn end(&self, message: &Message) -> Option<&Router> {
-        let (from, to) = (message.from, message.to);
+    /// Who gets what one replica sends to another, if anybody does.
+    fn end(&self, from: u64, to: u64) -> Option<&Member> {
         let is_cut =
             self.cut.contains(&(from, to)) || self.isolated.contains(&from) || self.isolated.contains(&to);
         self.members.get(&to).filter(|_| !is_cut)
@@ -105,13 +112,13 @@ impl Network {
     }
 
     /// What a replica sends goes over these links.
-    pub(super) fn transport(&self) -> Box<dyn Transport> {
-        Box::new(self.clone())
+    pub(super) fn transport(&self) -> Arc<dyn Transport> {
+        Arc::new(self.clone())
     }
 
     /// Messages for this replica go there from now on.
-    pub(super) fn join(&self, replica: u64, router: Router) {
-        self.0.links.lock().members.insert(replica, router);
+    pub(super) fn join(&self, replica: u64, (router, staging): (Router, Weak<Staging>)) {
+        self.0.links.lock().members.insert(replica, Member { router, staging });
     }
 
     /// Messages for this replica are lost from now on.
@@ -128,9 +135,9 @@ impl Transport for Network {
         let mut arriving = Vec::with_capacity(sent);
         let mut slow = 0;
         for message in messages {
-            let Some(router) = links.end(&message) else { continue };
+            let Some(member) = links.end(message.from, message.to) else { continue };
             match links.delays.get(&(message.from, message.to)) {
-                None => arriving.push((router.clone(), message)),
+                None => arriving.push((member.router.clone(), message)),
                 // Only a network that was dropped refuses it, and nobody sends there.
                 Some(delay) => {
                     slow += usize::from(self.0.slow.send(Late { due: now + *delay, message }).is_ok())
@@ -141,6 +148,16 @@ impl Transport for Network {
         let arrived = arriving.into_iter().filter_map(|(router, message)| deliver(&router, message)).count();
         // ORDERING: Relaxed; a statistic.
         self.0.lost.fetch_add((sent - slow - arrived) as u64, Ordering::Relaxed);
+    }
+
+    fn send_chunk(&self, chunk: SnapshotChunk) -> Result<(), MessageRefused> {
+        let links = self.0.links.lock();
+        let delay = links.delays.get(&(chunk.from, chunk.to)).copied().unwrap_or_default();
+        let staging = links.end(chunk.from, chunk.to).and_then(|member| member.staging.upgrade());
+        drop(links);
+        let staging = staging.ok_or(MessageRefused::Unreachable)?;
+        std::thread::sleep(delay);
+        staging.stage(&chunk).map_err(|_| MessageRefused::NotKept)
     }
 }
 
@@ -166,7 +183,7 @@ fn deliver_late(slow: &Mailbox<Late>, links: &Mutex<Links>) {
         let count = waiting.partition_point(|late| late.due <= now);
         for Late { message, .. } in waiting.drain(..count) {
             // A link may have been cut meanwhile.
-            let router = links.lock().end(&message).cloned();
+            let router = links.lock().end(message.from, message.to).map(|member| member.router.clone());
             router.and_then(|router| deliver(&router, message));
         }
     }

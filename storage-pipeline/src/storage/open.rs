@@ -18,7 +18,7 @@ use crate::{
 pub(super) fn open(
     config: Config,
     parts: Parts,
-    transport: Option<Box<dyn Transport>>,
+    transport: Option<Arc<dyn Transport>>,
     observe: Option<Arc<dyn Observe>>,
 ) -> Result<Running, OpenError> {
     let observer = observe.map(Observer::new).unwrap_or_default();

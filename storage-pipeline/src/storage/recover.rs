@@ -1,6 +1,8 @@
 //! What a replica is when it starts: its log, its data and its membership, checked against each other. Hands on the
 //! peer and the delegate that go on from there.
 
+use std::sync::Arc;
+
 use raft::{RawNode, eraftpb::ConfState};
 
 use crate::{
@@ -19,6 +21,8 @@ use crate::{
     raftstore::{
         log_storage::{LogStorage, Position},
         peer::Peer,
+        snapshot::Snapshots,
+        staging::{Manifest, Staging},
         transport::{Message, Transport},
     },
     storage::Parts,
@@ -33,6 +37,7 @@ pub(crate) struct Recovered {
     pub(crate) applied: u64,
     /// Up to where the log was truncated.
     pub(crate) truncated: u64,
+    pub(crate) staging: Arc<Staging>,
     /// No other replica can be reached.
     pub(crate) is_alone: bool,
 }
@@ -57,12 +62,14 @@ impl Transport for Nobody {
 pub(crate) fn recover(
     config: &Config,
     parts: Parts,
-    transport: Option<Box<dyn Transport>>,
+    transport: Option<Arc<dyn Transport>>,
     observer: &Observer,
 ) -> Result<Recovered, OpenError> {
     let Parts { dir, engine, log } = parts;
     let corrupt = |what: String| OpenError::Corrupt { path: dir.clone(), what };
     let in_data = |error: Error| corrupt(error.to_string());
+    let staging = Arc::new(Staging::new(Arc::clone(&engine)));
+    let installed = install(&*engine, &staging).map_err(in_data)?;
     let data = engine.snapshot();
     let seen = ApplyState::load(&*data).map_err(in_data)?.index;
     let synced = Number::Synced.load(&*data).map_err(in_data)?.unwrap_or(0);
@@ -86,19 +93,38 @@ pub(crate) fn recover(
     }
     identify(&*engine, config.replica_id).map_err(in_data)?;
     let unsaved = is_new.then(|| members.clone());
-    let mut log = LogStorage::open(log, members, seen)
-        .map_err(|error| corrupt(format!("log beside data applied up to {seen}: {error}")))?;
+    let log = match &installed {
+        Some(manifest) => LogStorage::open_after_snapshot(log, members, manifest.position),
+        None => LogStorage::open(log, members, seen),
+    };
+    let mut log = log.map_err(|error| corrupt(format!("log beside data applied up to {seen}: {error}")))?;
+    match &installed {
+        Some(manifest) => staging.finish(manifest),
+        None => staging.clear(),
+    }
+    .map_err(|error| in_data(error.into()))?;
+    let synced = installed.map_or(synced, |new| new.position.index);
     let Position { index, term } = log.apply_behind(if planted!(TrustsAppliedIndex) { seen } else { synced });
     let state = ApplyState { index, term };
     let delegate = Delegate::new(state, unsaved);
+    log.set_snapshots(Snapshots::new(engine, Arc::clone(&staging)));
     let truncated = log.truncated_index();
     let node = RawNode::new(&raft_config(config, state), log, &slog_to_tracing())
         .map_err(|error| corrupt(format!("raft refuses the log: {error}")))?;
     let is_alone = transport.is_none();
     let lease = LeaseTracker::new(config.lease());
-    let transport = transport.unwrap_or_else(|| Box::new(Nobody));
+    let transport = transport.unwrap_or_else(|| Arc::new(Nobody));
     let peer = Peer::new(node, transport, lease, config.max_apply_bytes, clock::now(), observer.clone());
-    Ok(Recovered { peer, delegate, applied: state.index, truncated, is_alone })
+    Ok(Recovered { peer, delegate, applied: state.index, truncated, staging, is_alone })
+}
+
+/// Installs a snapshot that was complete when the last process ended, however far that had come with it. Data that is
+/// behind it never needed it.
+fn install(engine: &dyn Engine, staging: &Staging) -> Result<Option<Manifest>, Error> {
+    let applied = ApplyState::load(&*engine.snapshot())?.index;
+    let manifest = staging.manifest()?.filter(|manifest| applied <= manifest.position.index);
+    manifest.iter().try_for_each(|manifest| staging.install(manifest))?;
+    Ok(manifest)
 }
 
 /// A membership of these voters and nobody else.
@@ -137,3 +163,7 @@ fn raft_config(config: &Config, state: ApplyState) -> raft::Config {
         ..raft::Config::default()
     }
 }
+
+#[cfg(test)]
+#[path = "recover_tests.rs"]
+mod tests;

@@ -1,7 +1,7 @@
 //! A store as one of several replicas: what reaches it from the others, what it knows of them, and the wish that
 //! another one leads.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crate::{
     clock,
@@ -10,10 +10,12 @@ use crate::{
     observe::Observe,
     raftstore::{
         router::Router,
+        snapshot::SnapshotChunk,
+        staging::Staging,
         status::ReplicaStatus,
         transport::{self, Message, MessageRefused, Transport},
     },
-    storage::{Parts, Storage, open},
+    storage::{Parts, Storage, open, running::Running},
 };
 
 impl Storage {
@@ -29,7 +31,7 @@ impl Storage {
     pub fn open_replica(
         config: Config,
         parts: Parts,
-        transport: Box<dyn Transport>,
+        transport: Arc<dyn Transport>,
         observer: Option<Arc<dyn Observe>>,
     ) -> Result<Self, OpenError> {
         config.validate().map_err(OpenError::Config)?;
@@ -43,6 +45,22 @@ impl Storage {
     pub fn receive(&self, message: Message) -> Result<(), MessageRefused> {
         transport::check(&message, self.0.scheduler.config.replica_id)?;
         self.0.scheduler.reader.router.raft(message)
+    }
+
+    /// Takes a chunk of a snapshot that another replica sends, on whatever thread brings it. It is written beside the data
+    /// and installed once the whole snapshot is there and raft wants it.
+    ///
+    /// # Errors
+    /// Why it is not taken. The snapshot is of no use then; raft takes another one later.
+    pub fn receive_chunk(&self, chunk: &SnapshotChunk) -> Result<(), MessageRefused> {
+        let Running { scheduler, threads, .. } = &*self.0;
+        if chunk.to != scheduler.config.replica_id {
+            return Err(MessageRefused::WrongReplica { to: chunk.to });
+        }
+        if scheduler.is_closing() {
+            return Err(MessageRefused::Closed);
+        }
+        threads.staging.stage(chunk).map_err(|_| MessageRefused::NotKept)
     }
 
     /// What this replica knows of its group.
@@ -60,9 +78,10 @@ impl Storage {
         self.0.scheduler.reader.lease.term_at(clock::now())
     }
 
-    /// Takes messages of the others, once they are checked.
-    pub(super) fn router(&self) -> Router {
-        self.0.scheduler.reader.router.clone()
+    /// What the others can reach of this replica: where messages go once they are checked, and where chunks wait. The
+    /// latter keeps nothing open.
+    pub(super) fn inbox(&self) -> (Router, Weak<Staging>) {
+        (self.0.scheduler.reader.router.clone(), Arc::downgrade(&self.0.threads.staging))
     }
 
     /// Asks a voter to take over the leadership, if this replica has it. Returns at once, before anything has come of it;

@@ -16,7 +16,7 @@ use crate::{
     mailbox::Mailbox,
     maintenance::Maintenance,
     observe::Observer,
-    raftstore::{router::Router, store::Store},
+    raftstore::{router::Router, snapshot_sender::SnapshotSender, store::Store},
     scheduler::{Scheduler, single_thread},
     storage::{
         recover::Recovered,
@@ -31,6 +31,7 @@ pub(crate) struct Rooms {
     pub(crate) store: Store,
     pub(crate) applier: Applier,
     pub(crate) maintenance: Maintenance,
+    pub(crate) snapshot_sender: SnapshotSender,
     is_alone: bool,
 }
 
@@ -41,7 +42,7 @@ impl Rooms {
         engine: &Arc<dyn Engine>,
         observer: Observer,
     ) -> Self {
-        let Recovered { peer, delegate, applied, truncated, is_alone } = recovered;
+        let Recovered { peer, delegate, applied, truncated, staging, is_alone } = recovered;
         let most_batch_bytes = usize::try_from(config.max_apply_bytes).unwrap_or(usize::MAX);
         let (raftstore, workers, apply) = (Mailbox::default(), Mailbox::default(), Mailbox::default());
         let router = Router::new(raftstore.clone(), config.raftstore_mailbox, observer.clone());
@@ -58,6 +59,7 @@ impl Rooms {
         let applier = Applier {
             tasks: apply.clone(),
             engine: Arc::clone(engine),
+            staging,
             delegate,
             applied: Arc::clone(&applied),
             router: router.clone(),
@@ -68,12 +70,16 @@ impl Rooms {
             mailbox: Mailbox::default(),
             scheduler: Arc::clone(&scheduler),
             engine: Arc::clone(engine),
-            router,
+            router: router.clone(),
             applied,
             truncated,
         };
+        let transport = peer.transport();
         let store = Store::new(peer, raftstore, apply, Arc::clone(&scheduler));
-        Self { scheduler, store, applier, maintenance, is_alone }
+        let mailbox = store.snapshots.clone();
+        let snapshot_sender =
+            SnapshotSender { mailbox, transport, router, scheduler: Arc::clone(&scheduler) };
+        Self { scheduler, store, applier, maintenance, snapshot_sender, is_alone }
     }
 
     /// Gives each room its thread.
@@ -81,15 +87,17 @@ impl Rooms {
     /// # Errors
     /// The operating system's refusal, after what was started has ended.
     pub(crate) fn start(self) -> io::Result<Running> {
-        let Self { scheduler, store, applier, maintenance, is_alone } = self;
+        let Self { scheduler, store, applier, maintenance, snapshot_sender, is_alone } = self;
         let threads = Arc::new(Threads {
             raftstore: (store.mailbox.clone(), Handles::default()),
             apply: (applier.tasks.clone(), Handles::default()),
+            snapshots: (snapshot_sender.mailbox.clone(), Handles::default()),
             workers: Handles::default(),
             scheduler: Handles::default(),
             maintenance: (maintenance.mailbox.clone(), Handles::default()),
             engine: Arc::clone(&applier.engine),
             applied: Arc::clone(&applier.applied),
+            staging: Arc::clone(&applier.staging),
         });
         // From here on an error drops `running`, which ends what was started.
         let running = Running {
@@ -115,6 +123,9 @@ impl Rooms {
         }
         start(&threads.apply.1, "apply-0", Box::new(move || applier.run()))?;
         start(&threads.maintenance.1, "maintenance", Box::new(move || maintenance.run()))?;
+        if !is_alone {
+            start(&threads.snapshots.1, "snapshots", Box::new(move || snapshot_sender.run()))?;
+        }
         start(&threads.raftstore.1, "raftstore", Box::new(move || store.run()))?;
         Ok(running)
     }

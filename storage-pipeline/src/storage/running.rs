@@ -14,7 +14,7 @@ use crate::{
     engine::Engine,
     mailbox::Mailbox,
     maintenance::{Never, sync_data},
-    raftstore::{msg::StoreMsg, status::SharedStatus},
+    raftstore::{msg::StoreMsg, snapshot::OutgoingSnapshot, staging::Staging, status::SharedStatus},
     scheduler::Scheduler,
     storage::InFlightCounts,
     threads,
@@ -35,11 +35,14 @@ pub(crate) struct Running {
 pub(crate) struct Threads {
     pub(crate) raftstore: (Mailbox<StoreMsg>, Handles),
     pub(crate) apply: (Mailbox<ApplyTask>, Handles),
+    pub(crate) snapshots: (Mailbox<OutgoingSnapshot>, Handles),
     pub(crate) workers: Handles,
     pub(crate) scheduler: Handles,
     pub(crate) maintenance: (Mailbox<Never>, Handles),
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) applied: Arc<AtomicU64>,
+    /// Where snapshots of other replicas wait.
+    pub(crate) staging: Arc<Staging>,
 }
 
 /// The handles of one group of threads, until they are joined.
@@ -89,6 +92,7 @@ impl Threads {
     /// committed is still applied, what is applied is still told.
     fn end(&self, scheduler: &Scheduler) {
         end(&self.raftstore.0, &self.raftstore.1);
+        end(&self.snapshots.0, &self.snapshots.1);
         end(&self.apply.0, &self.apply.1);
         end(&scheduler.workers, &self.workers);
         end(&scheduler.own, &self.scheduler);

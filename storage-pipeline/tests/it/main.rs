@@ -15,3 +15,4 @@ mod full_disk;
 mod power_loss;
 mod group;
 mod replication;
+mod snapshots;

@@ -186,6 +186,8 @@ pub(crate) fn kind(moment: &Moment) -> &'static str {
         Moment::CallerTold { .. } => "CallerTold",
         Moment::Released { .. } => "Released",
         Moment::Truncating { .. } => "Truncating",
+        Moment::SnapshotSending { .. } => "SnapshotSending",
+        Moment::SnapshotInstalling { .. } => "SnapshotInstalling",
         _ => "other",
     }
 }
@@ -228,6 +230,12 @@ impl Recorder {
     /// How many moments of a kind were seen.
     pub(crate) fn count(&self, wanted: &str) -> usize {
         self.moments().iter().filter(|(_, moment)| kind(moment) == wanted).count()
+    }
+
+    /// Up to where the log was truncated.
+    pub(crate) fn truncated_to(&self) -> u64 {
+        let index = |moment: &Moment| if let Moment::Truncating { index } = moment { *index } else { 0 };
+        self.moments().iter().map(|(_, moment)| index(moment)).max().unwrap_or(0)
     }
 
     /// The threads that reached a kind of moment.

@@ -38,6 +38,9 @@ pub struct LogWrite<'a> {
     pub hard_state: Option<&'a HardState>,
     /// Entries up to this one are forgotten.
     pub truncated: Option<Position>,
+    /// All entries that were there before are forgotten, beyond `truncated` too: a snapshot takes their place, and the log
+    /// begins anew behind it. Comes with `truncated` and `hard_state`.
+    pub restart: bool,
     /// Makes this write, and everything before it, durable.
     pub sync: bool,
 }

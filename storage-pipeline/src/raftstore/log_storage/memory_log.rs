@@ -114,6 +114,9 @@ impl LogEngine for MemoryLog {
         let mut state = self.state.lock();
         state.fail(Fault::Write)?;
         let Contents { entries, hard_state, truncated } = &mut state.written;
+        if write.restart {
+            entries.clear();
+        }
         if let Some(first) = write.entries.first() {
             *entries = entries.split(&first.index).0;
             entries.extend(write.entries.iter().map(|entry| (entry.index, Arc::new(entry.clone()))));

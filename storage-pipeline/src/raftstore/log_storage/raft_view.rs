@@ -26,7 +26,7 @@ impl Storage for LogStorage {
             return Err(raft::Error::Store(StorageError::Unavailable));
         }
         let max_bytes = max_size.into().unwrap_or(u64::MAX);
-        match self.recent.entries(low, high, max_bytes) {
+        match self.known.recent.entries(low, high, max_bytes) {
             Some(entries) => Ok(entries),
             None => self
                 .engine
@@ -42,7 +42,7 @@ impl Storage for LogStorage {
         if index > self.last_index {
             return Err(raft::Error::Store(StorageError::Unavailable));
         }
-        Ok(self.terms.of(index))
+        Ok(self.known.terms.of(index))
     }
 
     fn first_index(&self) -> raft::Result<u64> {
@@ -53,9 +53,10 @@ impl Storage for LogStorage {
         Ok(self.last_index)
     }
 
-    /// A snapshot is for a follower that needs forgotten entries. A group of one replica has none; until snapshots
-    /// are sent at all, raft is told to ask again later.
-    fn snapshot(&self, _: u64, _: u64) -> raft::Result<Snapshot> {
-        Err(raft::Error::Store(StorageError::SnapshotTemporarilyUnavailable))
+    /// A snapshot is for a replica that needs forgotten entries. Where none can be had, raft is told to ask again later.
+    fn snapshot(&self, request_index: u64, to: u64) -> raft::Result<Snapshot> {
+        let later = raft::Error::Store(StorageError::SnapshotTemporarilyUnavailable);
+        let snapshots = self.snapshots.as_ref().ok_or(later)?;
+        snapshots.take(request_index.max(self.truncated.index), self.hard_state.term, to)
     }
 }

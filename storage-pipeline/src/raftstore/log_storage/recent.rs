@@ -1,4 +1,4 @@
-//! What is known of the log without reading it: the newest entries, and the term of every entry. Pure.
+//! What is known of the log without reading it: the newest entries, and the term and size of every entry. Pure.
 
 use std::collections::VecDeque;
 
@@ -81,6 +81,79 @@ impl Room {
         self.left = self.left.saturating_sub(size);
         self.first = false;
         fits
+    }
+}
+
+/// All that is known of a log.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) terms: Terms,
+    pub(super) recent: Recent,
+    pub(super) sizes: Sizes,
+}
+
+impl Known {
+    /// What is known of an empty log after this place.
+    pub(super) fn after(truncated: Position) -> Self {
+        let (terms, sizes) = (Terms::after(truncated), Sizes::after(truncated.index));
+        Self { terms, recent: Recent::default(), sizes }
+    }
+
+    /// Takes entries that replace everything at and after the first one's index.
+    pub(super) fn append(&mut self, new: Vec<Entry>) {
+        self.terms.append(&new);
+        self.sizes.append(&new);
+        self.recent.append(new);
+    }
+
+    /// Removes what is known of entries up to `index`, but for its term.
+    pub(super) fn forget(&mut self, index: u64) {
+        self.terms.forget(index);
+        self.sizes.forget(index);
+        self.recent.forget(index);
+    }
+}
+
+/// The sizes of all entries, as they count against the bound of the log.
+#[derive(Debug, Default)]
+pub(super) struct Sizes {
+    /// One for each entry, the oldest first.
+    entries: VecDeque<u32>,
+    last_index: u64,
+}
+
+impl Sizes {
+    /// The sizes of an empty log after this index.
+    pub(super) fn after(index: u64) -> Self {
+        Self { entries: VecDeque::new(), last_index: index }
+    }
+
+    /// Takes entries that replace everything at and after the first one's index.
+    pub(super) fn append(&mut self, new: &[Entry]) {
+        let Some(first) = new.first() else { return };
+        let replaced = (self.last_index + 1).saturating_sub(first.index);
+        let kept = self.entries.len().saturating_sub(usize::try_from(replaced).unwrap_or(usize::MAX));
+        self.entries.truncate(kept);
+        let size = |entry| u32::try_from(entry_approximate_size(entry)).unwrap_or(u32::MAX);
+        self.entries.extend(new.iter().map(size));
+        self.last_index = first.index - 1 + new.len() as u64;
+    }
+
+    /// Removes entries up to `index`.
+    pub(super) fn forget(&mut self, index: u64) {
+        let kept = usize::try_from(self.last_index.saturating_sub(index)).unwrap_or(usize::MAX);
+        self.entries.drain(..self.entries.len().saturating_sub(kept));
+    }
+
+    /// The least index behind which no more than `most_bytes` of entries lie.
+    pub(super) fn within(&self, most_bytes: u64) -> u64 {
+        let mut left = most_bytes;
+        let fit = self.entries.iter().rev().take_while(|size| {
+            let rest = left.checked_sub(u64::from(**size));
+            left = rest.unwrap_or(0);
+            rest.is_some()
+        });
+        self.last_index - fit.count() as u64
     }
 }
 

@@ -2,10 +2,7 @@
 
 use std::fmt;
 
-use super::{
-    LogEngine, Position, Recovered,
-    recent::{Recent, Terms},
-};
+use super::{LogEngine, Position, Recovered, recent::Known};
 use crate::engine::EngineError;
 
 /// Bytes of entries that are read at a time.
@@ -45,7 +42,7 @@ pub(super) fn check(
     engine: &dyn LogEngine,
     recovered: &Recovered,
     applied_index: u64,
-) -> Result<(Terms, Recent), RecoverError> {
+) -> Result<Known, RecoverError> {
     let Recovered { hard_state, truncated, last_index } = recovered;
     let inconsistent = |what: String| Err(RecoverError::Inconsistent(what));
     if (truncated.index == 0) != (truncated.term == 0) {
@@ -68,7 +65,7 @@ pub(super) fn check(
             "the log ends at entry {last_index}, but those up to {commit} were committed"
         ));
     }
-    let (mut terms, mut recent) = (Terms::after(*truncated), Recent::default());
+    let mut known = Known::after(*truncated);
     let mut end = *truncated;
     while end.index < *last_index {
         let entries = engine.entries(end.index + 1, last_index + 1, CHUNK_BYTES)?;
@@ -78,8 +75,7 @@ pub(super) fn check(
         for entry in &entries {
             end = end.followed_by(entry).map_err(RecoverError::Inconsistent)?;
         }
-        terms.append(&entries);
-        recent.append(entries);
+        known.append(entries);
     }
     if end.term > hard_state.term {
         let Position { index, term } = end;
@@ -88,5 +84,5 @@ pub(super) fn check(
             hard_state.term
         ));
     }
-    Ok((terms, recent))
+    Ok(known)
 }

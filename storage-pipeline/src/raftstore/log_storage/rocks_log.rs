@@ -105,6 +105,10 @@ impl LogEngine for RocksLog {
     fn write(&mut self, write: &LogWrite<'_>) -> Result<(), EngineError> {
         let mut batch = WriteBatch::default();
         let mut last_index = self.last_index;
+        if let Some(truncated) = write.truncated.filter(|_| write.restart) {
+            batch.delete_range(ENTRIES.start, ENTRIES.end);
+            last_index = truncated.index;
+        }
         for entry in write.entries {
             self.buffer.clear();
             codec::put_entry(&mut self.buffer, entry);

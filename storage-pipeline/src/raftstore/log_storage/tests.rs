@@ -75,6 +75,11 @@ enum Step {
     },
     Commit(Index),
     Compact(Index),
+    /// A snapshot of a later term takes the place of the log: behind what is committed, or beyond the end by a few.
+    Restart {
+        to: Index,
+        count: usize,
+    },
     Reopen,
 }
 
@@ -85,6 +90,7 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(back, count, size, new_term)| Step::Append { back, count, size, new_term }),
         3 => any::<Index>().prop_map(Step::Commit),
         2 => any::<Index>().prop_map(Step::Compact),
+        1 => (any::<Index>(), 0..4usize).prop_map(|(to, count)| Step::Restart { to, count }),
         1 => Just(Step::Reopen),
     ]
 }
@@ -111,6 +117,14 @@ proptest! {
                 Step::Commit(to) => {
                     hard_state.commit += to.index((last - hard_state.commit + 1) as usize) as u64;
                     logs.iter_mut().for_each(|log| log.persist(Vec::new(), Some(hard_state.clone()), false).unwrap());
+                }
+                Step::Restart { to, count } => {
+                    let index = hard_state.commit + 1 + to.index((last - hard_state.commit + 5) as usize) as u64;
+                    let term = hard_state.term + 1;
+                    hard_state = HardState { term, vote: 0, commit: index };
+                    let new: Vec<_> = (index + 1..).take(count).map(|index| entry(index, term, 20)).collect();
+                    let place = Position { index, term };
+                    logs.iter_mut().for_each(|log| log.restart(place, new.clone(), Some(hard_state.clone())).unwrap());
                 }
                 Step::Compact(to) => {
                     let to = truncated + to.index((hard_state.commit - truncated + 1) as usize) as u64;
@@ -300,7 +314,15 @@ fn a_log_that_contradicts_itself_or_the_data_is_refused() {
     let log = |entries: &[Entry], hard_state: Option<HardState>, truncated: Option<(u64, u64)>| {
         let mut memory = MemoryLog::new();
         let truncated = truncated.map(|(index, term)| Position { index, term });
-        memory.write(&LogWrite { entries, hard_state: hard_state.as_ref(), truncated, sync: true }).unwrap();
+        memory
+            .write(&LogWrite {
+                entries,
+                hard_state: hard_state.as_ref(),
+                truncated,
+                sync: true,
+                ..LogWrite::default()
+            })
+            .unwrap();
         memory
     };
     let four = entries(1..5, 2);
@@ -358,7 +380,7 @@ fn entries_older_than_the_memory_of_them_are_read_from_the_engine() {
         for first in (1..6001).step_by(500) {
             log.persist(entries(first..first + 500, 1), state(1, first - 1), true).unwrap();
         }
-        assert!(log.recent.entries(1, 2, 0).is_none());
+        assert!(log.known.recent.entries(1, 2, 0).is_none());
         assert_eq!(all(&log), entries(1..6001, 1));
         assert_eq!(read(&log, 1800, 2500, u64::MAX).unwrap(), entries(1800..2500, 1));
         drop(log);

@@ -125,6 +125,12 @@ impl LogEngine for RaftEngineLog {
 
     fn write(&mut self, write: &LogWrite<'_>) -> Result<(), EngineError> {
         let mut batch = LogBatch::with_capacity(3);
+        if write.restart {
+            // It takes the keys too. The hard state is part of every such write; the format is not.
+            batch.add_command(REPLICA, Command::Clean);
+            let format = FORMAT.to_be_bytes().to_vec();
+            batch.put(REPLICA, FORMAT_KEY.to_vec(), format).map_err(EngineError::new)?;
+        }
         let entries: Vec<_> = write.entries.iter().map(StoredEntry::new).collect();
         batch.add_entries::<StoredEntry>(REPLICA, &entries).map_err(EngineError::new)?;
         let mut put = |key: &[u8], value: &[u8]| batch.put(REPLICA, key.to_vec(), value.to_vec());
@@ -133,7 +139,9 @@ impl LogEngine for RaftEngineLog {
         }
         if let Some(truncated) = write.truncated {
             put(TRUNCATED_KEY, &codec::position(truncated)).map_err(EngineError::new)?;
-            batch.add_command(REPLICA, Command::Compact { index: truncated.index + 1 });
+            if !write.restart {
+                batch.add_command(REPLICA, Command::Compact { index: truncated.index + 1 });
+            }
         }
         if batch.is_empty() {
             return if write.sync { self.sync() } else { Ok(()) };

@@ -1,0 +1,68 @@
+//! The thread that sends snapshots, one after the other, so that neither the raftstore nor apply waits for a slow link.
+//! It ends when its mailbox is closed.
+
+use std::sync::Arc;
+
+use crate::{
+    error::Error,
+    mailbox::Mailbox,
+    observe::Moment,
+    raftstore::{
+        log_storage::Position,
+        router::Router,
+        snapshot::{OutgoingSnapshot, SnapshotChunk},
+        transport::Transport,
+    },
+    scheduler::Scheduler,
+};
+
+/// What the thread owns and holds.
+pub(crate) struct SnapshotSender {
+    pub(crate) mailbox: Mailbox<OutgoingSnapshot>,
+    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) router: Router,
+    pub(crate) scheduler: Arc<Scheduler>,
+}
+
+impl SnapshotSender {
+    /// Runs until the mailbox is closed.
+    pub(crate) fn run(self) {
+        while let Some(snapshot) = self.mailbox.receive() {
+            self.turn(snapshot);
+        }
+    }
+
+    /// Sends one snapshot and reports how that went.
+    pub(crate) fn turn(&self, snapshot: OutgoingSnapshot) {
+        let to = snapshot.message.to;
+        let sent = self.send(snapshot).unwrap_or_else(|error| {
+            tracing::error!(%error, to, "a snapshot could not be read");
+            false
+        });
+        self.router.snapshot_sent(to, sent);
+    }
+
+    /// Sends all chunks and then the message. Says whether the other replica took them all.
+    fn send(&self, snapshot: OutgoingSnapshot) -> Result<bool, Error> {
+        let OutgoingSnapshot { mut message, mut chunks } = snapshot;
+        let (from, to) = (message.from, message.to);
+        let metadata = message.get_snapshot().get_metadata();
+        let position = Position { index: metadata.index, term: metadata.term };
+        self.scheduler.observer.note(Moment::SnapshotSending { to, index: position.index });
+        let mut count = 0;
+        while let Some((number, changes)) = chunks.next()? {
+            if self.scheduler.is_closing() {
+                return Ok(false);
+            }
+            let chunk = SnapshotChunk { from, to, position, number, changes };
+            if let Err(error) = self.transport.send_chunk(chunk) {
+                tracing::info!(%error, to, "a snapshot was not taken");
+                return Ok(false);
+            }
+            count = number + 1;
+        }
+        message.mut_snapshot().data = count.to_be_bytes().to_vec();
+        self.transport.send(vec![message]);
+        Ok(true)
+    }
+}

@@ -1,0 +1,284 @@
+//! A crash at any moment of a snapshot's arrival and installation leaves a replica as it was before or as it is after.
+
+use std::sync::Mutex;
+
+use raft::eraftpb::{Entry, HardState};
+
+use super::*;
+use crate::{
+    engine::{Cf, EngineError, Modify, Snapshot, memory::MemoryEngine},
+    raftstore::{
+        log_storage::{LogEngine, LogWrite, MemoryLog, Recovered as RecoveredLog},
+        snapshot::{ChunkReader, SHARED, SHARED_NUMBERS, SnapshotChunk},
+        staging::Manifest,
+    },
+};
+
+/// What reached the disk, in order.
+#[derive(Clone, Debug)]
+enum Event {
+    Data(Vec<Modify>),
+    DataSync,
+    /// The log begins anew, in one synced write.
+    LogRestart(HardState, Position),
+}
+
+type Events = Arc<Mutex<Vec<Event>>>;
+
+/// Data that notes what is done to it.
+struct Journal(MemoryEngine, Events);
+
+impl Engine for Journal {
+    fn write(&self, batch: &WriteBatch) -> Result<(), EngineError> {
+        self.1.lock().unwrap().push(Event::Data(batch.modifies().to_vec()));
+        self.0.write(batch)
+    }
+
+    fn sync(&self) -> Result<(), EngineError> {
+        self.1.lock().unwrap().push(Event::DataSync);
+        Ok(())
+    }
+
+    fn snapshot(&self) -> Box<dyn Snapshot> {
+        self.0.snapshot()
+    }
+}
+
+/// A log that notes when it begins anew.
+struct NotingLog(MemoryLog, Events);
+
+impl LogEngine for NotingLog {
+    fn recover(&mut self) -> Result<RecoveredLog, EngineError> {
+        self.0.recover()
+    }
+
+    fn write(&mut self, write: &LogWrite<'_>) -> Result<(), EngineError> {
+        assert!(write.restart && write.sync && write.entries.is_empty(), "{write:?}");
+        let event = Event::LogRestart(write.hard_state.unwrap().clone(), write.truncated.unwrap());
+        self.1.lock().unwrap().push(event);
+        self.0.write(write)
+    }
+
+    fn entries(&self, low: u64, high: u64, max_bytes: u64) -> Result<Vec<Entry>, EngineError> {
+        self.0.entries(low, high, max_bytes)
+    }
+
+    fn sync(&mut self) -> Result<(), EngineError> {
+        self.0.sync()
+    }
+}
+
+const BEFORE: ApplyState = ApplyState { index: 3, term: 1 };
+const AFTER: Position = Position { index: 10, term: 2 };
+
+/// Data as a replica has it that stands here; what is said of `old` keys is gone later.
+fn data(state: ApplyState) -> MemoryEngine {
+    let engine = MemoryEngine::default();
+    let mut batch = WriteBatch::default();
+    for cf in SHARED {
+        let kept = if state == BEFORE { "old" } else { "new" };
+        for n in 0..5 {
+            batch.push(Modify::Put(cf, format!("{kept}-{n}").into(), vec![n; 30]));
+            batch.push(Modify::Put(cf, format!("both-{n}").into(), state.index.to_be_bytes().to_vec()));
+        }
+    }
+    if state != BEFORE {
+        batch.push(SHARED_NUMBERS[0].put(77));
+    }
+    batch.push(SHARED_NUMBERS[1].put(state.index));
+    crate::apply::state::save_conf_state(&voters(&[1, 2, 3]), &mut batch);
+    state.save(None, &mut batch);
+    engine.write(&batch).unwrap();
+    engine
+}
+
+/// Everything that belongs to the group.
+fn contents(engine: &dyn Engine) -> Vec<(Cf, Vec<u8>, Vec<u8>)> {
+    let view = engine.snapshot();
+    let mut found = Vec::new();
+    for cf in SHARED {
+        let mut cursor = view.cursor(cf, b"", b"");
+        cursor.seek_to_first().unwrap();
+        while let Some((key, value)) = cursor.entry() {
+            found.push((cf, key.to_vec(), value.to_vec()));
+            cursor.next().unwrap();
+        }
+    }
+    let numbers = SHARED_NUMBERS.map(|number| (number.key(), view.get(Cf::Meta, number.key()).unwrap()));
+    found.extend(numbers.into_iter().filter_map(|(key, value)| Some((Cf::Meta, key.to_vec(), value?))));
+    found
+}
+
+/// Keys of chunks and of the manifest.
+fn staged(engine: &dyn Engine) -> usize {
+    let view = engine.snapshot();
+    let mut cursor = view.cursor(Cf::Meta, b"snapshot", b"snapshot0");
+    cursor.seek_to_first().unwrap();
+    let mut count = 0;
+    while cursor.entry().is_some() {
+        count += 1;
+        cursor.next().unwrap();
+    }
+    count
+}
+
+/// Terms of the entries from 1 on that a replica's log holds when a snapshot arrives.
+const LOGS: [&[u64]; 4] = [&[1, 1, 1], &[1; 6], &[1; 14], &[1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2]];
+
+fn log(terms: &[u64]) -> MemoryLog {
+    let mut log = MemoryLog::new();
+    let entries: Vec<_> =
+        (1..).zip(terms).map(|(index, term)| Entry { index, term: *term, ..Entry::default() }).collect();
+    let hard_state = HardState { term: *terms.last().unwrap(), vote: 2, commit: 3 };
+    log.write(&LogWrite {
+        entries: &entries,
+        hard_state: Some(&hard_state),
+        sync: true,
+        ..LogWrite::default()
+    })
+    .unwrap();
+    log
+}
+
+/// Starts a replica. What it does meanwhile is noted.
+fn reopen(engine: &MemoryEngine, log: MemoryLog) -> Vec<Event> {
+    let events = Events::default();
+    let config = Config { voters: vec![1, 2, 3], ..Config::new("in-memory") };
+    let parts = Parts {
+        dir: "in-memory".into(),
+        engine: Arc::new(Journal(engine.clone(), Arc::clone(&events))),
+        log: Box::new(NotingLog(log, Arc::clone(&events))),
+    };
+    let recovered = recover(&config, parts, Some(Arc::new(Nobody)), &Observer::default()).unwrap();
+    assert_eq!(recovered.applied, ApplyState::load(&*engine.snapshot()).unwrap().index);
+    events.lock().unwrap().clone()
+}
+
+/// What is on the disk after so many of the events, where writes that were not synced are lost: the last ones, or one
+/// of them.
+fn crashes(
+    engine: &dyn Fn() -> MemoryEngine,
+    terms: &[u64],
+    events: &[Event],
+    mut check: impl FnMut(MemoryEngine, MemoryLog),
+) {
+    for end in 0..=events.len() {
+        let synced = events[..end].iter().rposition(|event| matches!(event, Event::DataSync)).unwrap_or(0);
+        // All of them, the first ones, or all but one.
+        let losses = (synced..=end).map(|from| from..end).chain((synced..end).map(|one| one..one + 1));
+        for lost in losses {
+            let (engine, mut log) = (engine(), log(terms));
+            for (place, event) in events[..end].iter().enumerate() {
+                match event {
+                    Event::Data(changes) if !lost.contains(&place) => {
+                        let mut batch = WriteBatch::default();
+                        changes.iter().for_each(|change| batch.push(change.clone()));
+                        engine.write(&batch).unwrap();
+                    }
+                    Event::LogRestart(hard_state, place) => {
+                        let (hard_state, truncated) = (Some(hard_state), Some(*place));
+                        let write =
+                            LogWrite { hard_state, truncated, restart: true, sync: true, entries: &[] };
+                        log.write(&write).unwrap();
+                    }
+                    _ => {}
+                }
+            }
+            check(engine, log);
+        }
+    }
+}
+
+#[test]
+fn a_crash_at_any_moment_of_an_install_leaves_a_replica_before_it_or_after_it() {
+    let source = data(ApplyState { index: AFTER.index, term: AFTER.term });
+    let mut reader = ChunkReader::new(source.snapshot(), 100);
+    let chunks: Vec<_> = std::iter::from_fn(|| reader.next().unwrap()).collect();
+    assert!(chunks.len() > 5, "{}", chunks.len());
+    let manifest = Manifest { position: AFTER, chunks: chunks.len() as u64, members: voters(&[1, 2, 3]) };
+    let (before, after) = (contents(&data(BEFORE)), contents(&source));
+    let hard_state = HardState { term: 3, vote: 0, commit: AFTER.index };
+
+    for terms in LOGS {
+        let old = || {
+            let engine = data(BEFORE);
+            let mut batch = WriteBatch::default();
+            batch.push(Number::Replica.put(1));
+            batch.push(Number::Synced.put(BEFORE.index));
+            engine.write(&batch).unwrap();
+            engine
+        };
+        let events = Events::default();
+        let staging = Staging::new(Arc::new(Journal(old(), Arc::clone(&events))));
+        for (number, changes) in chunks.clone() {
+            staging.stage(&SnapshotChunk { from: 2, to: 1, position: AFTER, number, changes }).unwrap();
+        }
+        assert!(staging.complete(&manifest).unwrap());
+        let complete = events.lock().unwrap().len();
+        if terms.get(9) != Some(&AFTER.term) {
+            // Raft wants no snapshot of entries that its log holds.
+            events.lock().unwrap().push(Event::LogRestart(hard_state.clone(), AFTER));
+            staging.install(&manifest).unwrap();
+            staging.finish(&manifest).unwrap();
+        }
+        let events = events.lock().unwrap().clone();
+
+        let mut seen = [0, 0];
+        let mut check = |engine: MemoryEngine, log: MemoryLog| {
+            reopen(&engine, log.clone());
+            let state = ApplyState::load(&*engine.snapshot()).unwrap();
+            let is_after = state != BEFORE;
+            assert!(contents(&engine) == if is_after { after.clone() } else { before.clone() }, "{terms:?}");
+            assert_eq!(staged(&engine), 0);
+            assert!(reopen(&engine, log).iter().all(|event| !matches!(event, Event::LogRestart(..))));
+            seen[usize::from(is_after)] += 1;
+        };
+        crashes(&old, terms, &events, &mut check);
+
+        // The start that finishes the install can crash as well.
+        let arrived = || {
+            let engine = old();
+            for event in &events[..complete] {
+                let Event::Data(changes) = event else { continue };
+                let mut batch = WriteBatch::default();
+                changes.iter().for_each(|change| batch.push(change.clone()));
+                engine.write(&batch).unwrap();
+            }
+            engine
+        };
+        let finishing = reopen(&arrived(), log(terms));
+        let restarts = finishing.iter().filter(|event| matches!(event, Event::LogRestart(..))).count();
+        assert_eq!(restarts, usize::from(terms.get(9) != Some(&AFTER.term)));
+        crashes(&arrived, terms, &finishing, &mut check);
+        assert!(seen.iter().all(|count| *count > 5), "{seen:?}");
+    }
+}
+
+#[test]
+fn a_snapshot_of_which_a_chunk_is_missing_is_not_installed_and_the_next_one_replaces_it() {
+    let engine = Arc::new(data(BEFORE));
+    let staging = Staging::new(Arc::clone(&engine) as _);
+    let chunk = |number, key: &str| SnapshotChunk {
+        from: 2,
+        to: 1,
+        position: AFTER,
+        number,
+        changes: crate::engine::modify::encode(&[Modify::Put(Cf::Raw, key.into(), b"v".to_vec())]),
+    };
+    let manifest = Manifest { position: AFTER, chunks: 3, members: voters(&[1, 2, 3]) };
+    staging.stage(&chunk(0, "lost")).unwrap();
+    staging.stage(&chunk(2, "lost")).unwrap();
+    assert!(!staging.complete(&manifest).unwrap());
+    staging.stage(&chunk(0, "a")).unwrap();
+    staging.stage(&chunk(1, "b")).unwrap();
+    assert!(!staging.complete(&manifest).unwrap(), "the third one is of the snapshot before");
+    staging.stage(&chunk(2, "c")).unwrap();
+    assert!(staging.complete(&manifest).unwrap());
+    assert!(!staging.complete(&manifest).unwrap(), "one at a time");
+    assert!(staging.stage(&chunk(0, "late")).is_err());
+    staging.install(&manifest).unwrap();
+    staging.finish(&manifest).unwrap();
+    let keys: Vec<_> = contents(&*engine).into_iter().map(|(_, key, _)| key).collect();
+    assert_eq!(keys, [b"a", b"b", b"c"]);
+    assert_eq!(staged(&*engine), 0);
+}
