@@ -16,3 +16,4 @@ mod power_loss;
 mod group;
 mod replication;
 mod snapshots;
+mod leader_loss;
