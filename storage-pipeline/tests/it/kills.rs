@@ -88,7 +88,11 @@ fn kill_9_loses_no_acknowledged_write_and_leaves_no_transaction_half_done() {
 fn kill_and_check(config: &Config, rounds: u64, seed: u64) {
     let mut total = 0;
     let mut dice = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    for round in 0..rounds {
+    // On a machine that is short of time the child may be killed before it wrote anything, so there may be more of them.
+    for round in 0..rounds + 60 {
+        if round >= rounds && total > 0 {
+            break;
+        }
         dice ^= dice << 13;
         dice ^= dice >> 7;
         dice ^= dice << 17;
