@@ -85,7 +85,7 @@ loom)
     ;;
 simulator)
     simulate --from 1 --seeds 100
-    simulate --planted all --at-most 200
+    simulate --planted all --at-most 400
     ;;
 miri)
     cargo +nightly miri --version >/dev/null 2>&1 || missing "Miri (rustup component add miri rust-src --toolchain nightly)"

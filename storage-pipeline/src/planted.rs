@@ -88,6 +88,10 @@ mod switch {
         TrustsAppliedIndex,
         /// The log is truncated before the data is synced.
         TruncatesUnsynced,
+        /// A snapshot is installed, and the staged one removed, without a sync.
+        UnsyncedInstall,
+        /// A snapshot says that it holds all that is committed, and its data may be behind that.
+        SnapshotAheadOfData,
     }
 
     impl fmt::Display for Planted {

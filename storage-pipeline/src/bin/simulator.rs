@@ -162,6 +162,7 @@ struct Total {
     virtual_time: Duration,
     lost: u64,
     doubled: u64,
+    snapshots: u64,
     faults: BTreeMap<&'static str, u64>,
     clusters: BTreeMap<(u64, String), u64>,
 }
@@ -176,6 +177,7 @@ impl Total {
         self.virtual_time += report.virtual_time;
         self.lost += report.messages_lost;
         self.doubled += report.messages_doubled;
+        self.snapshots += report.snapshots;
         report.faults.iter().for_each(|(kind, count)| *self.faults.entry(kind).or_default() += count);
         *self.clusters.entry((report.replicas, report.mode.to_string())).or_default() += 1;
     }
@@ -191,7 +193,13 @@ impl Total {
             self.transactions
         );
         let faults: Vec<_> = self.faults.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-        println!("{}; {} messages lost, {} doubled", faults.join(", "), self.lost, self.doubled);
+        println!(
+            "{}; {} messages lost, {} doubled; {} snapshots installed",
+            faults.join(", "),
+            self.lost,
+            self.doubled,
+            self.snapshots
+        );
         let clusters =
             self.clusters.iter().map(|((replicas, mode), count)| format!("{count} x {replicas} {mode}"));
         println!("clusters: {}", clusters.collect::<Vec<_>>().join(", "));

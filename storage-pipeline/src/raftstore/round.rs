@@ -16,8 +16,8 @@ use crate::{
     scheduler::task::Settled,
 };
 
-/// Bytes of keys and values in one chunk of a snapshot.
-const CHUNK_BYTES: usize = 256 << 10;
+/// Most bytes of keys and values in one chunk of a snapshot. Where apply is given less at a time, that is the bound.
+const CHUNK_BYTES: u64 = 256 << 10;
 
 impl Peer {
     /// Does everything that raft asks for now. One log write and one sync cover all that was proposed before.
@@ -152,7 +152,8 @@ impl Peer {
         }
         let is_snapshot = |message: &mut Message| message.get_msg_type() == MessageType::MsgSnapshot;
         for message in messages.extract_if(.., is_snapshot) {
-            if let Some(chunks) = self.node.store().chunks_for(message.to, CHUNK_BYTES) {
+            let bytes = CHUNK_BYTES.min(self.most_committed_bytes) as usize;
+            if let Some(chunks) = self.node.store().chunks_for(message.to, bytes) {
                 effects.snapshots.push(OutgoingSnapshot { message, chunks });
             }
         }

@@ -18,6 +18,7 @@ use crate::{
     apply::state::{ApplyState, decode_members, encode_members, save_conf_state},
     engine::{Cf, Engine, EngineError, Modify, Snapshot, WriteBatch, modify},
     error::Error,
+    planted::planted,
     primitive::Mutex,
     raftstore::{
         log_storage::Position,
@@ -144,6 +145,9 @@ impl Staging {
         ApplyState { index, term }.save(None, &mut batch);
         save_conf_state(&manifest.members, &mut batch);
         self.engine.write(&batch)?;
+        if planted!(UnsyncedInstall) {
+            return Ok(());
+        }
         Ok(self.engine.sync()?)
     }
 
@@ -172,7 +176,9 @@ impl Staging {
             batch.push(Modify::Delete(Cf::Meta, MANIFEST_KEY.to_vec()));
             beside.into_iter().for_each(|change| batch.push(change));
             self.engine.write(&batch)?;
-            self.engine.sync()?;
+            if !planted!(UnsyncedInstall) {
+                self.engine.sync()?;
+            }
         }
         remove_all(&*view, Cf::Meta, CHUNKS, |batch| self.engine.write(batch))
     }

@@ -28,13 +28,14 @@ pub(super) enum Room {
     Scheduler,
     Worker,
     Raftstore,
+    Snapshots,
     Apply,
     Maintenance,
 }
 
 impl Room {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Scheduler, Self::Worker, Self::Raftstore, Self::Apply, Self::Maintenance];
+    pub(super) const ALL: [Self; 6] =
+        [Self::Scheduler, Self::Worker, Self::Raftstore, Self::Snapshots, Self::Apply, Self::Maintenance];
 }
 
 /// A replica from its start to its end.
@@ -44,7 +45,7 @@ pub(super) struct Life {
     /// What the workers have taken.
     working: Vec<WorkerTask>,
     pub(super) next_maintenance: Duration,
-    pub(super) ended: [bool; 5],
+    pub(super) ended: [bool; Room::ALL.len()],
     /// The room that a close has come to.
     pub(super) closing: Option<Room>,
     term: u64,
@@ -69,7 +70,7 @@ impl Life {
             events,
             working: Vec::new(),
             next_maintenance: now + MAINTENANCE,
-            ended: [false; 5],
+            ended: [false; Room::ALL.len()],
             closing: None,
             term: 0,
             election_ticks: config.election_ticks,
@@ -116,6 +117,12 @@ impl Life {
                 }
                 self.choose_election_timeout(random);
             }
+            Room::Snapshots => {
+                if let Some(snapshot) = self.rooms.snapshot_sender.mailbox.receive() {
+                    self.events.refuse_chunks(random.one_in(6));
+                    self.rooms.snapshot_sender.turn(snapshot);
+                }
+            }
             Room::Apply => {
                 let mut tasks = some(&self.rooms.applier.tasks, random);
                 self.ended[room as usize] |= !self.rooms.applier.turn(&mut tasks);
@@ -134,6 +141,7 @@ impl Life {
                 Room::Scheduler => !rooms.scheduler.own.is_empty(),
                 Room::Worker => !self.working.is_empty() || !rooms.scheduler.workers.is_empty(),
                 Room::Raftstore => !rooms.store.mailbox.is_empty(),
+                Room::Snapshots => !rooms.snapshot_sender.mailbox.is_empty(),
                 Room::Apply => !rooms.applier.tasks.is_empty(),
                 Room::Maintenance => false,
             }
@@ -166,6 +174,10 @@ impl Life {
         let (next, scheduler) = match room {
             Room::Raftstore => {
                 while rooms.store.mailbox.receive().is_some() {}
+                rooms.snapshot_sender.mailbox.close();
+                (Some(Room::Snapshots), None)
+            }
+            Room::Snapshots => {
                 rooms.applier.tasks.close();
                 (Some(Room::Apply), None)
             }

@@ -77,6 +77,8 @@ pub struct Report {
     pub messages_lost: u64,
     /// Messages that arrived twice.
     pub messages_doubled: u64,
+    /// Snapshots of other replicas that replaced a replica's data.
+    pub snapshots: u64,
     /// What went wrong, by kind.
     pub faults: BTreeMap<&'static str, u64>,
     /// A digest of the run: two runs of one seed have the same.

@@ -1,15 +1,33 @@
 //! The network between replicas: loses, doubles, delays and reorders what raft sends, and can be cut in either
 //! direction of each link. Hands on messages whose time has come.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
-use crate::{raftstore::transport::Message, simulator::random::Random};
+use crate::{
+    raftstore::{
+        snapshot::SnapshotChunk,
+        transport::{Message, MessageType},
+    },
+    simulator::random::Random,
+};
+
+/// What one replica sends to another.
+#[derive(Clone)]
+pub(super) enum Parcel {
+    Message(Box<Message>),
+    Chunk(SnapshotChunk),
+}
 
 /// Messages on their way, and what can happen to them.
 #[derive(Default)]
 pub(super) struct Network {
     /// With the time of their arrival.
-    pub(super) in_flight: Vec<(Duration, Message)>,
+    in_flight: Vec<(Duration, Parcel)>,
+    /// When the last part of a snapshot arrives, by sender and receiver: each is sent when the one before was taken.
+    last_part: BTreeMap<(u64, u64), Duration>,
     /// Links that are cut, as sender and receiver.
     cut: BTreeSet<(u64, u64)>,
     quality: Quality,
@@ -34,7 +52,25 @@ impl Default for Quality {
 impl Network {
     /// Takes a message that was sent now.
     pub(super) fn send(&mut self, message: Message, now: Duration, random: &mut Random) {
-        let is_cut = self.cut.contains(&(message.from, message.to));
+        let link = (message.from, message.to);
+        let is_part = message.get_msg_type() == MessageType::MsgSnapshot;
+        self.send_parcel(link, Parcel::Message(Box::new(message)), is_part, now, random);
+    }
+
+    /// Takes a part of a snapshot that was sent now.
+    pub(super) fn send_chunk(&mut self, chunk: SnapshotChunk, now: Duration, random: &mut Random) {
+        self.send_parcel((chunk.from, chunk.to), Parcel::Chunk(chunk), true, now, random);
+    }
+
+    fn send_parcel(
+        &mut self,
+        link: (u64, u64),
+        parcel: Parcel,
+        is_part: bool,
+        now: Duration,
+        random: &mut Random,
+    ) {
+        let is_cut = self.cut.contains(&link);
         if is_cut || random.percent(self.quality.loss_percent) {
             self.lost += 1;
             return;
@@ -43,13 +79,19 @@ impl Network {
         if random.percent(self.quality.double_percent) {
             self.doubled += 1;
             let arrives = now + random.between(shortest, self.quality.longest_delay);
-            self.in_flight.push((arrives, message.clone()));
+            self.in_flight.push((arrives, parcel.clone()));
         }
-        self.in_flight.push((now + random.between(shortest, self.quality.longest_delay), message));
+        let mut arrives = now + random.between(shortest, self.quality.longest_delay);
+        if is_part {
+            let before = self.last_part.entry(link).or_default();
+            arrives = arrives.max(*before + Duration::from_nanos(1));
+            *before = arrives;
+        }
+        self.in_flight.push((arrives, parcel));
     }
 
-    /// Takes out a message that has arrived.
-    pub(super) fn arrived(&mut self, now: Duration) -> Option<Message> {
+    /// Takes out what has arrived.
+    pub(super) fn arrived(&mut self, now: Duration) -> Option<Parcel> {
         let next = (0..self.in_flight.len()).min_by_key(|at| self.in_flight[*at].0)?;
         (self.in_flight[next].0 <= now).then(|| self.in_flight.swap_remove(next).1)
     }

@@ -44,7 +44,7 @@ pub(super) struct Node {
     /// How often it was started.
     pub(super) lives: u64,
     /// Until when each room stands still, in the order of [`Room::ALL`].
-    pub(super) held_until: [Duration; 5],
+    pub(super) held_until: [Duration; Room::ALL.len()],
     /// Whether a failure of its disk was planned in this life.
     pub(super) may_fail: bool,
 }
@@ -57,6 +57,8 @@ impl Node {
         config.max_in_flight_commands = *random.pick(&[3, 64]);
         config.latch_slots = *random.pick(&[1, 64]);
         config.log_gc_entries = *random.pick(&[5, 1000]);
+        config.log_gc_size_limit = *random.pick(&[0, 1000, 64 << 20]);
+        config.log_gc_patience_ticks = *random.pick(&[2, 20, usize::MAX]);
         config.max_apply_bytes = *random.pick(&[64, 4 << 20]);
         // A tenth faster or slower: together less than the bound on drift of a fifth.
         let per_thousand = 910 + random.below(181) as u64;
@@ -68,7 +70,7 @@ impl Node {
             clock: DriftingClock { start: start + ahead, per_thousand },
             life: None,
             lives: 0,
-            held_until: [Duration::ZERO; 5],
+            held_until: [Duration::ZERO; Room::ALL.len()],
             may_fail: false,
         }
     }
@@ -80,7 +82,7 @@ impl Node {
         let parts = self.disk.parts(self.id);
         self.life = Some(Life::start(&self.config, parts, now, random)?);
         self.lives += 1;
-        self.held_until = [Duration::ZERO; 5];
+        self.held_until.fill(Duration::ZERO);
         self.may_fail = false;
         Ok(())
     }

@@ -63,7 +63,7 @@ pub(super) struct Sight {
 /// The next faults, each with the time until it since the one before.
 pub(super) fn next(random: &mut Random, sight: &Sight) -> Vec<(Duration, Fault)> {
     match sight.leader {
-        Some(leader) if sight.replicas > 1 && random.one_in(7) => spell(random, sight.replicas, leader),
+        Some(leader) if sight.replicas > 1 && random.one_in(4) => spell(random, sight.replicas, leader),
         _ => vec![fault(random, sight)],
     }
 }
@@ -77,7 +77,7 @@ fn spell(random: &mut Random, replicas: u64, leader: u64) -> Vec<(Duration, Faul
     let follower = 1 + (leader + step) % replicas;
     let hold = |room, length| Fault::Hold { replica: leader, room: Some(room), length };
     let at_once = Duration::ZERO;
-    match random.below(4) {
+    match random.below(5) {
         // A leader does not hear that another one was elected.
         0 => vec![(ms(random, 2, 40), hold(Room::Raftstore, ms(random, 100, 300)))],
         // Nor that the one whom it told to take over was.
@@ -90,6 +90,13 @@ fn spell(random: &mut Random, replicas: u64, leader: u64) -> Vec<(Duration, Faul
             (ms(random, 2, 40), hold(Room::Worker, ms(random, 150, 400))),
             (ms(random, 5, 40), Fault::Transfer { to: follower }),
             (ms(random, 20, 80), Fault::Transfer { to: leader }),
+        ],
+        // A follower that comes back needs a snapshot, and the leader's apply stands still.
+        3 => vec![
+            (ms(random, 2, 20), Fault::CutLink { from: leader, to: follower }),
+            (at_once, Fault::CutLink { from: follower, to: leader }),
+            (ms(random, 40, 150), hold(Room::Apply, ms(random, 20, 60))),
+            (ms(random, 1, 5), Fault::Heal),
         ],
         // A voter that heard of the leader a moment ago forgets it, and another one, who has not, asks for its vote.
         _ => {
@@ -148,6 +155,7 @@ fn fault(random: &mut Random, sight: &Sight) -> (Duration, Fault) {
                 Some(Room::Worker),
                 Some(Room::Raftstore),
                 Some(Room::Raftstore),
+                Some(Room::Snapshots),
                 Some(Room::Apply),
                 Some(Room::Maintenance),
             ]);

@@ -6,6 +6,7 @@ use raft::{
 };
 
 use super::LogStorage;
+use crate::planted::planted;
 
 impl Storage for LogStorage {
     fn initial_state(&self) -> raft::Result<RaftState> {
@@ -57,6 +58,13 @@ impl Storage for LogStorage {
     fn snapshot(&self, request_index: u64, to: u64) -> raft::Result<Snapshot> {
         let later = raft::Error::Store(StorageError::SnapshotTemporarilyUnavailable);
         let snapshots = self.snapshots.as_ref().ok_or(later)?;
-        snapshots.take(request_index.max(self.truncated.index), self.hard_state.term, to)
+        let mut snapshot =
+            snapshots.take(request_index.max(self.truncated.index), self.hard_state.term, to)?;
+        if planted!(SnapshotAheadOfData) {
+            let index = self.hard_state.commit;
+            let metadata = snapshot.mut_metadata();
+            (metadata.index, metadata.term) = (index, self.known.terms.of(index));
+        }
+        Ok(snapshot)
     }
 }

@@ -7,11 +7,15 @@ use std::{
 
 use super::{Client, Violation, World};
 use crate::{
-    raftstore::transport,
+    raftstore::{
+        snapshot::SnapshotChunk,
+        transport::{self, Message},
+    },
     simulator::{
         event::Event,
         invariants::{Operation, Who},
         life::Room,
+        network::Parcel,
         port::{Heard, beat},
     },
 };
@@ -88,7 +92,23 @@ impl World {
 
     fn deliver(&mut self) {
         let now = self.now.get();
-        let Some(message) = self.network.arrived(now) else { return };
+        match self.network.arrived(now) {
+            Some(Parcel::Message(message)) => self.deliver_message(*message),
+            Some(Parcel::Chunk(chunk)) => self.deliver_chunk(&chunk),
+            None => {}
+        }
+    }
+
+    fn deliver_chunk(&mut self, chunk: &SnapshotChunk) {
+        let SnapshotChunk { from, to, number, position, .. } = *chunk;
+        let Some(life) = &self.nodes[to as usize - 1].life else { return };
+        self.trace.line(self.now.get(), || format!("{from} -> {to}: chunk {number} of {position:?}"));
+        // One that is not kept is missed when the snapshot is to be installed.
+        let _ = life.rooms.applier.staging.stage(chunk);
+    }
+
+    fn deliver_message(&mut self, message: Message) {
+        let now = self.now.get();
         let node = &self.nodes[message.to as usize - 1];
         let Some(life) = &node.life else { return };
         self.trace.line(now, || {

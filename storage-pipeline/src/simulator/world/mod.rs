@@ -100,8 +100,6 @@ impl World {
         group.election_ticks = 8;
         group.heartbeat_ticks = 2;
         group.stay_awake = Duration::ZERO;
-        // Its network carries no snapshots, so a log is kept for whoever may come back.
-        group.log_gc_patience_ticks = usize::MAX;
         let nodes: Vec<_> = (1..=replicas).map(|id| Node::new(id, &group, start, &mut random)).collect();
         let mut world = Self {
             logs: vec![Log::default(); nodes.len()],
@@ -201,7 +199,7 @@ impl World {
         self.network.heal();
         self.network.set_quality(Quality::default());
         for at in 0..self.nodes.len() {
-            self.nodes[at].held_until = [Duration::ZERO; 5];
+            self.nodes[at].held_until.fill(Duration::ZERO);
             // A replica with a planned fault might fail in the calm, and one with a fault does not serve.
             if self.nodes[at].life.is_none() || self.nodes[at].may_fail {
                 self.crash(at)?;

@@ -5,6 +5,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 use super::{Violation, World, violation};
 use crate::{
     engine::Engine,
+    observe::Moment,
     raftstore::peer::Peer,
     simulator::{
         event::Event,
@@ -24,7 +25,9 @@ impl World {
         for event in node.take_events() {
             match event {
                 Event::Sent(message) => self.network.send(message, self.now.get(), &mut self.random),
+                Event::SentChunk(chunk) => self.network.send_chunk(chunk, self.now.get(), &mut self.random),
                 Event::Moment(moment) => {
+                    self.report.snapshots += u64::from(matches!(moment, Moment::SnapshotInstalling { .. }));
                     let command = moment.cid().and_then(|cid| self.cids.get(&(who, cid)).copied());
                     self.trace.line(self.now.get(), || {
                         format!("replica {}: {moment:?} ({command:?})", who.replica)
