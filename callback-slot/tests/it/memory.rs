@@ -136,11 +136,19 @@ mod reply {
     fn wakers_cost_nothing() {
         use std::future::Future;
         use std::pin::Pin;
-        use std::task::{Context, Waker};
+        use std::sync::Arc;
+        use std::task::{Context, Wake, Waker};
 
+        struct Nobody;
+
+        impl Wake for Nobody {
+            fn wake(self: Arc<Self>) {}
+        }
+
+        let waker = Waker::from(Arc::new(Nobody));
         let polled = |called: bool| {
             let (callback, mut reply) = reply::<usize>();
-            let mut context = Context::from_waker(Waker::noop());
+            let mut context = Context::from_waker(&waker);
             for _ in 0..3 {
                 assert!(Pin::new(&mut reply).poll(&mut context).is_pending());
             }
