@@ -106,9 +106,15 @@ impl SlotCell {
     /// Any state → EMPTY, by whoever is alone with the slot. Returns the callback if it was ARMED.
     #[inline]
     pub(crate) fn reset(&mut self) -> Option<Word> {
-        let word = self.0.get();
+        let word = self.last();
         self.0.set(None);
-        word.filter(|&word| word != Word::SENTINEL)
+        word
+    }
+
+    /// The callback if the slot is ARMED, for whoever is about to end the slot: the word still stands there.
+    #[inline]
+    pub(crate) fn last(&mut self) -> Option<Word> {
+        self.0.get().filter(|&word| word != Word::SENTINEL)
     }
 
     /// EMPTY → ARMED, by whoever is alone with the slot. Resets it first: no callback may be overwritten.

@@ -200,6 +200,9 @@ impl<T, const WORDS: usize> InPlaceSlot<T, WORDS> {
 impl<T, const WORDS: usize> Drop for InPlaceSlot<T, WORDS> {
     #[inline]
     fn drop(&mut self) {
-        self.reset();
+        let place = self.place();
+        let word = self.cell.last();
+        // SAFETY: the slot was armed with this word, which nobody looks at again; the task lies in the storage.
+        drop(word.map(|word| unsafe { Won::<T>::new(word, place) }));
     }
 }

@@ -133,7 +133,7 @@ impl NodeRef {
         // Frees the node at the end, also if the task's destructor or fallback panics.
         let _guard = FreeOnDrop(self.0);
         // SAFETY: nobody else has access. The borrow ends with the statement.
-        let word = unsafe { &mut (*self.0.as_ptr()).cell }.reset();
+        let word = unsafe { &mut (*self.0.as_ptr()).cell }.last();
         // SAFETY: the slot was armed with this word, nobody has won it, and the node lives until the guard goes.
         drop(word.map(|word| unsafe { Won::<T>::new(word, self.place()) }));
     }

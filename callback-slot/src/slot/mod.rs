@@ -197,6 +197,7 @@ impl<T> CallbackSlot<T> {
 impl<T> Drop for CallbackSlot<T> {
     #[inline]
     fn drop(&mut self) {
-        drop(self.reset());
+        // SAFETY: the slot owned the callback behind the word, and nobody looks at the word again.
+        drop(self.cell.last().map(|word| unsafe { Callback::<T>::from_word(word) }));
     }
 }
