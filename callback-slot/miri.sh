@@ -4,23 +4,25 @@
 # Usage: miri.sh [SEEDS]             32 seeds by default; works from any directory
 #        miri.sh --targets [SEEDS]   the same for 32-bit (i686) and big-endian (s390x) targets too, 256 seeds by default
 #
-# The races (tests named `race_*`) run once per seed, each seed a schedule of its own. All other tests run once, under
-# stacked borrows and, on what ships, under tree borrows too. Needs a nightly toolchain with miri and rust-src.
+# The races (tests named `race_*`) run once per seed, each seed a schedule of its own, and twice with --targets. All other
+# tests run once, under stacked borrows and, on what ships, under tree borrows too. Needs a nightly toolchain with miri and
+# rust-src.
 set -euo pipefail
 cd "$(dirname "$0")"
 
 targets=(x86_64-unknown-linux-gnu)
 default=32
+# The usual test runner would be interpreted too, for each seed, and costs more than the races do.
+plain="--cfg callback_slot_plain_runner"
 if [[ ${1:-} == --targets ]]; then
   targets+=(i686-unknown-linux-gnu s390x-unknown-linux-gnu)
   default=256
+  plain+=" --cfg callback_slot_two_rounds"
   shift
 fi
 seeds=${1:-$default}
 [[ $seeds =~ ^[1-9][0-9]*$ ]] || { echo "usage: miri.sh [--targets] [SEEDS]" >&2; exit 2; }
 
-# The usual test runner would be interpreted too, for each seed, and costs more than the races do.
-plain="--cfg callback_slot_plain_runner"
 strict="$plain --cfg callback_slot_strict_provenance"
 passed=0
 started=$SECONDS

@@ -4,8 +4,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-/// How often a race is run. Miri explores schedules by its seeds, a real machine by repetition.
-pub(crate) const ROUNDS: usize = if cfg!(miri) { 1 } else { 2_000 };
+/// How often a race is run. Miri explores schedules by its seeds, a real machine by repetition; `miri.sh` asks for a second
+/// round of each seed in its long form.
+pub(crate) const ROUNDS: usize = match (cfg!(miri), cfg!(callback_slot_two_rounds)) {
+    (true, true) => 2,
+    (true, false) => 1,
+    (false, _) => 2_000,
+};
 
 /// Counts events, seen from several owners.
 #[derive(Clone, Default)]
