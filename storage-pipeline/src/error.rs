@@ -2,6 +2,8 @@
 
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
+use crate::members::MemberChangeRefused;
+
 /// How a command ended, as far as its caller can know. There are exactly three kinds, and they are never mixed:
 /// an error inside `NotExecuted` promises that the command has had no effect and never will have one.
 ///
@@ -183,6 +185,8 @@ pub enum Error {
     },
     /// A blocking call was made on a thread of the pipeline. Use the callback form there.
     WouldBlockPipeline,
+    /// The members of the group cannot be changed so.
+    MemberChange(MemberChangeRefused),
     /// The store is closing or closed.
     Closed,
     /// The store poisoned itself after a fault and serves nothing more; the text is the first fault.
@@ -232,6 +236,7 @@ impl fmt::Display for Error {
             Self::WouldBlockPipeline => {
                 f.write_str("a blocking call on a pipeline thread; use the callback form")
             }
+            Self::MemberChange(why) => write!(f, "{why}"),
             Self::Closed => f.write_str("the store is closed"),
             Self::Poisoned(why) => write!(f, "the store stopped after a fault: {why}"),
             Self::Corrupt(what) => write!(f, "stored bytes are corrupt: {what}"),

@@ -12,6 +12,7 @@ pub(crate) mod planted;
 pub mod completion_mode;
 pub mod config;
 pub mod error;
+pub mod members;
 pub mod observe;
 pub mod mailbox;
 #[cfg(feature = "store")]

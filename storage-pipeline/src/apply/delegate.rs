@@ -1,10 +1,11 @@
 //! Turns committed entries into one write batch and tells which commands that settles. Pure.
 
-use raft::eraftpb::{ConfState, Entry, EntryType};
+use raft::eraftpb::{Entry, EntryType};
 
 use crate::{
     apply::{
-        state::{ApplyState, save_conf_state},
+        membership::{MembersChanged, Membership},
+        state::{ApplyState, save_membership},
         task::ApplyTask,
     },
     engine::{EngineError, Modify, WriteBatch, modify},
@@ -18,8 +19,9 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Delegate {
     state: ApplyState,
-    /// The membership, until a batch has written it.
-    unsaved_members: Option<ConfState>,
+    membership: Membership,
+    /// Whether the data does not have it yet.
+    unsaved: bool,
     /// The last batch, emptied, and what it wrote as the state: the next one uses their memory.
     spare: (WriteBatch, Option<Modify>),
 }
@@ -30,17 +32,19 @@ pub(crate) struct Prepared {
     pub(crate) batch: WriteBatch,
     pub(crate) settled: Vec<Settled>,
     pub(crate) bytes: usize,
+    /// The changes of members in it, for the peer.
+    pub(crate) changes: Vec<MembersChanged>,
 }
 
 impl Delegate {
-    /// A replica that has applied this much. Members that its data does not know yet go into its next batch.
-    pub(crate) fn new(state: ApplyState, unsaved_members: Option<ConfState>) -> Self {
-        Self { state, unsaved_members, spare: Default::default() }
+    /// A replica that has applied this much. A membership that its data does not have goes into its next batch.
+    pub(crate) fn new(state: ApplyState, membership: Membership, unsaved: bool) -> Self {
+        Self { state, membership, unsaved, spare: Default::default() }
     }
 
     /// A snapshot has brought the data, its members included, to another place.
-    pub(crate) fn restart(&mut self, state: ApplyState) {
-        *self = Self::new(state, None);
+    pub(crate) fn restart(&mut self, state: ApplyState, membership: Membership) {
+        *self = Self::new(state, membership, false);
     }
 
     pub(crate) fn state(&self) -> ApplyState {
@@ -61,7 +65,7 @@ impl Delegate {
         let mut proposals = task.proposals.into_iter().peekable();
         for entry in &task.entries {
             self.check_order(entry)?;
-            append(entry, &mut prepared.batch)?;
+            self.append(entry, prepared)?;
             self.state = ApplyState { index: entry.index, term: entry.term };
             while let Some(pending) = proposals.next_if(|pending| pending.index <= entry.index) {
                 prepared.settled.push(settle(pending, entry));
@@ -73,8 +77,8 @@ impl Delegate {
 
     /// Adds a new membership and, last, the applied index, so that they are written together with the data.
     pub(crate) fn seal(&mut self, prepared: &mut Prepared) {
-        if let Some(members) = self.unsaved_members.take() {
-            save_conf_state(&members, &mut prepared.batch);
+        if std::mem::take(&mut self.unsaved) {
+            save_membership(&self.membership, &mut prepared.batch);
         }
         self.state.save(self.spare.1.take(), &mut prepared.batch);
     }
@@ -87,6 +91,20 @@ impl Delegate {
         self.spare = (batch, state);
     }
 
+    fn append(&mut self, entry: &Entry, prepared: &mut Prepared) -> Result<(), Error> {
+        if entry.get_entry_type() != EntryType::EntryNormal {
+            let changed = self.membership.apply(entry)?;
+            self.unsaved |= changed.is_some();
+            prepared.changes.extend(changed);
+            return Ok(());
+        }
+        if entry.data.is_empty() {
+            // A new leader's first entry, which says only that its term has begun.
+            return Ok(());
+        }
+        modify::decode(&entry.data, |modify| prepared.batch.push(modify))
+    }
+
     fn check_order(&self, entry: &Entry) -> Result<(), Error> {
         if entry.index == self.state.index + 1 && entry.term >= self.state.term {
             return Ok(());
@@ -95,18 +113,6 @@ impl Delegate {
         let what = format!("entry {} of term {} after entry {index} of term {term}", entry.index, entry.term);
         Err(Error::Corrupt(what.into()))
     }
-}
-
-fn append(entry: &Entry, batch: &mut WriteBatch) -> Result<(), Error> {
-    if entry.get_entry_type() != EntryType::EntryNormal {
-        let what = format!("entry {} changes the membership of a store that has one replica", entry.index);
-        return Err(Error::Corrupt(what.into()));
-    }
-    if entry.data.is_empty() {
-        // A new leader's first entry, which says only that its term has begun.
-        return Ok(());
-    }
-    modify::decode(&entry.data, |modify| batch.push(modify))
 }
 
 /// The entry at a proposal's place is either the proposal's own, or of another term and took its place.

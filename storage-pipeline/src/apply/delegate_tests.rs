@@ -1,11 +1,12 @@
 use super::*;
 use crate::{
-    apply::state::load_conf_state,
+    apply::state::load_membership,
     command::Response,
     engine::{Cf, Engine, Modify, memory::MemoryEngine},
     error::Outcome,
     scheduler::task::{Phase, Reply, Task, TaskContext},
 };
+use raft::eraftpb::ConfState;
 use std::time::Instant;
 
 fn entry(index: u64, term: u64, modifies: &[Modify]) -> Entry {
@@ -38,7 +39,7 @@ const DONE: Reply = Outcome::Applied(Response::Done);
 
 #[test]
 fn a_proposal_is_matched_by_index_and_term() {
-    let mut delegate = Delegate::new(ApplyState { index: 4, term: 1 }, None);
+    let mut delegate = Delegate::new(ApplyState { index: 4, term: 1 }, Membership::default(), false);
     let mut prepared = Prepared::default();
     let entries =
         vec![entry(5, 1, &[put("a")]), entry(6, 2, &[]), entry(7, 2, &[put("b")]), entry(8, 2, &[put("c")])];
@@ -52,7 +53,7 @@ fn a_proposal_is_matched_by_index_and_term() {
 
 #[test]
 fn entries_without_a_proposal_are_applied_and_answer_nobody() {
-    let mut delegate = Delegate::new(ApplyState::default(), None);
+    let mut delegate = Delegate::new(ApplyState::default(), Membership::default(), false);
     let mut prepared = Prepared::default();
     delegate.prepare(task(vec![entry(1, 1, &[]), entry(2, 1, &[put("a")])], vec![]), &mut prepared).unwrap();
     assert!(prepared.settled.is_empty());
@@ -64,12 +65,13 @@ fn data_applied_index_and_membership_are_one_batch_and_read_back() {
     let engine = MemoryEngine::default();
     assert_eq!(ApplyState::load(&*engine.snapshot()), Ok(ApplyState::default()));
     let members = ConfState { voters: vec![1], ..ConfState::default() };
-    let mut delegate = Delegate::new(ApplyState::default(), Some(members.clone()));
+    let membership = Membership { members, index: 0 };
+    let mut delegate = Delegate::new(ApplyState::default(), membership.clone(), true);
     let mut prepared = Prepared::default();
     delegate.prepare(task(vec![entry(1, 3, &[put("a")])], vec![]), &mut prepared).unwrap();
     delegate.seal(&mut prepared);
     engine.write(&prepared.batch).unwrap();
-    assert_eq!(load_conf_state(&*engine.snapshot()), Ok(Some(members)));
+    assert_eq!(load_membership(&*engine.snapshot()), Ok(Some(membership)));
     assert_eq!(ApplyState::load(&*engine.snapshot()), Ok(ApplyState { index: 1, term: 3 }));
     assert!(engine.snapshot().get(Cf::Raw, b"a").unwrap().is_some());
 }
@@ -81,7 +83,7 @@ fn a_gap_a_repeat_or_a_foreign_entry_stops_the_replica() {
     let mut unknown = entry(5, 1, &[]);
     unknown.data = vec![9];
     for bad in [entry(6, 1, &[]), entry(4, 1, &[]), entry(5, 0, &[]), change, unknown] {
-        let mut delegate = Delegate::new(ApplyState { index: 4, term: 1 }, None);
+        let mut delegate = Delegate::new(ApplyState { index: 4, term: 1 }, Membership::default(), false);
         let result = delegate.prepare(task(vec![bad.clone()], vec![]), &mut Prepared::default());
         assert!(matches!(result, Err(Error::Corrupt(_))), "{bad:?}");
     }

@@ -2,5 +2,6 @@
 
 pub(crate) mod task;
 pub(crate) mod state;
+pub(crate) mod membership;
 pub(crate) mod delegate;
 pub(crate) mod pool;

@@ -13,6 +13,7 @@ use std::{
 use crate::{
     apply::{
         delegate::{Delegate, Prepared},
+        membership::Membership,
         state::ApplyState,
         task::ApplyTask,
     },
@@ -85,7 +86,7 @@ impl Applier {
             }
         }
         self.delegate.seal(&mut prepared);
-        let Prepared { batch, mut settled, bytes } = prepared;
+        let Prepared { batch, mut settled, bytes, changes } = prepared;
         let state = self.delegate.state();
         let observer = &self.scheduler.observer;
         observer.note(Moment::Applying { index: state.index });
@@ -101,7 +102,7 @@ impl Applier {
         self.applied.store(state.index, Ordering::Release);
         observer.note(Moment::Applied { index: state.index });
         // The report goes before the callbacks, so that a slow one delays no read that waits for this index.
-        self.router.applied(ApplyRes { index: state.index, term: state.term, bytes });
+        self.router.applied(ApplyRes { index: state.index, term: state.term, bytes, changes });
         let applied_at = Some(clock::now());
         settled.iter_mut().for_each(|settled| settled.applied_at = applied_at);
         self.scheduler.settle_all(settled);
@@ -117,11 +118,12 @@ impl Applier {
         self.scheduler.observer.note(Moment::SnapshotInstalling { index });
         self.staging.install(&manifest)?;
         self.staging.finish(&manifest)?;
-        self.delegate.restart(ApplyState { index, term });
+        let membership = Membership { members: manifest.members, index };
+        self.delegate.restart(ApplyState { index, term }, membership);
         // ORDERING: Release, as in `apply_some`.
         self.applied.store(index, Ordering::Release);
         self.scheduler.observer.note(Moment::Applied { index });
-        self.router.applied(ApplyRes { index, term, bytes: 0 });
+        self.router.applied(ApplyRes { index, term, bytes: 0, changes: Vec::new() });
         Ok(())
     }
 }

@@ -4,12 +4,14 @@
 use raft::eraftpb::ConfState;
 
 use crate::{
+    apply::membership::Membership,
     engine::{Cf, Modify, Snapshot, WriteBatch},
     error::Error,
 };
 
 const APPLIED_KEY: &[u8] = b"applied";
 const CONF_STATE_KEY: &[u8] = b"conf_state";
+const MEMBERS_INDEX_KEY: &[u8] = b"conf_state_index";
 
 /// How far a replica has applied its log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,15 +42,26 @@ impl ApplyState {
     }
 }
 
-/// Reads the membership from the data. Fresh data has none.
-pub(crate) fn load_conf_state(snapshot: &dyn Snapshot) -> Result<Option<ConfState>, Error> {
+/// Reads the membership from the data. Fresh data has none; data of a group that was never changed need not say which
+/// entry made it.
+pub(crate) fn load_membership(snapshot: &dyn Snapshot) -> Result<Option<Membership>, Error> {
     let Some(stored) = snapshot.get(Cf::Meta, CONF_STATE_KEY)? else { return Ok(None) };
-    decode_members(&stored).map(Some).ok_or_else(|| Error::Corrupt("the membership cannot be decoded".into()))
+    let members = decode_members(&stored);
+    let index = match snapshot.get(Cf::Meta, MEMBERS_INDEX_KEY)? {
+        Some(stored) => {
+            words(&stored).and_then(|words| <[u64; 1]>::try_from(words).ok()).map(|[index]| index)
+        }
+        None => Some(0),
+    };
+    let membership = members.zip(index).map(|(members, index)| Membership { members, index });
+    membership.map(Some).ok_or_else(|| Error::Corrupt("the membership cannot be decoded".into()))
 }
 
 /// Adds the membership to a batch.
-pub(crate) fn save_conf_state(state: &ConfState, batch: &mut WriteBatch) {
-    batch.push(Modify::Put(Cf::Meta, CONF_STATE_KEY.to_vec(), encode_members(state)));
+pub(crate) fn save_membership(membership: &Membership, batch: &mut WriteBatch) {
+    let Membership { members, index } = membership;
+    batch.push(Modify::Put(Cf::Meta, CONF_STATE_KEY.to_vec(), encode_members(members)));
+    batch.push(Modify::Put(Cf::Meta, MEMBERS_INDEX_KEY.to_vec(), bytes([*index])));
 }
 
 /// The bytes of a membership: four lists, each after its length, then whether a joint membership ends by itself.
@@ -114,7 +127,7 @@ mod tests {
     fn fresh_data_has_applied_nothing_and_knows_no_members() {
         let engine = MemoryEngine::default();
         assert_eq!(ApplyState::load(&*engine.snapshot()), Ok(ApplyState::default()));
-        assert_eq!(load_conf_state(&*engine.snapshot()), Ok(None));
+        assert_eq!(load_membership(&*engine.snapshot()), Ok(None));
     }
 
     proptest! {
@@ -127,18 +140,24 @@ mod tests {
             let members = ConfState { voters, learners, voters_outgoing, learners_next, auto_leave };
             let engine = MemoryEngine::default();
             let mut batch = WriteBatch::default();
-            save_conf_state(&members, &mut batch);
+            let membership = Membership { members, index };
+            save_membership(&membership, &mut batch);
             ApplyState { index, term }.save(None, &mut batch);
             let before = batch.pop();
             ApplyState { index, term }.save(before, &mut batch);
             engine.write(&batch).unwrap();
-            prop_assert_eq!(load_conf_state(&*engine.snapshot()), Ok(Some(members)));
+            prop_assert_eq!(load_membership(&*engine.snapshot()), Ok(Some(membership)));
             prop_assert_eq!(ApplyState::load(&*engine.snapshot()), Ok(ApplyState { index, term }));
         }
 
         #[test]
         fn arbitrary_bytes_are_loaded_or_refused_and_never_panic(stored in proptest::collection::vec(any::<u8>(), 0..80)) {
-            let _ = load_conf_state(&*with_meta(CONF_STATE_KEY, stored).snapshot());
+            let _ = load_membership(&*with_meta(CONF_STATE_KEY, stored.clone()).snapshot());
+            let engine = with_meta(MEMBERS_INDEX_KEY, stored);
+            let mut batch = WriteBatch::default();
+            batch.push(Modify::Put(Cf::Meta, CONF_STATE_KEY.to_vec(), encode_members(&ConfState::default())));
+            engine.write(&batch).unwrap();
+            let _ = load_membership(&*engine.snapshot());
         }
     }
 }

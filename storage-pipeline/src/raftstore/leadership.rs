@@ -106,6 +106,9 @@ impl Peer {
             let reply = Outcome::Indeterminate(Cause::LeadershipLost);
             effects.settled.push(Settled::without_entry(pending.task, reply));
         }
+        if let Some(pending) = self.changing.take() {
+            effects.changed.push((pending.callback, Outcome::Indeterminate(Cause::LeadershipLost)));
+        }
         let not_leader = self.not_leader();
         for job in self.reads.take_unconfirmed() {
             effects.settled.push(Settled::not_executed(job.task, not_leader.clone()));

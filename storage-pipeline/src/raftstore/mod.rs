@@ -9,6 +9,7 @@ pub(crate) mod peer;
 mod leadership;
 mod round;
 mod truncation;
+pub(crate) mod membership;
 #[cfg(feature = "simulator")]
 mod inspect;
 pub mod transport;

@@ -1,9 +1,13 @@
 //! What the raftstore is sent.
 
+use callback_slot::Callback;
 use raft::eraftpb::Message;
 
 use crate::{
+    apply::membership::MembersChanged,
     command::Response,
+    error::Outcome,
+    members::{MemberChange, Members},
     scheduler::task::{Job, Task},
 };
 
@@ -32,6 +36,8 @@ pub(crate) enum StoreMsg {
     SnapshotSent { to: u64, taken: bool },
     /// Ask this voter to take over the leadership.
     TransferLeader(u64),
+    /// Change the members of the group.
+    ChangeMembers(Box<ChangeMembers>),
     /// Apply got this far.
     Applied(ApplyRes),
     /// The log may be truncated: the data up to this index is synced.
@@ -39,7 +45,7 @@ pub(crate) enum StoreMsg {
 }
 
 /// How far apply got: the way back from the apply pool to its peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ApplyRes {
     /// Index of the last applied entry.
     pub(crate) index: u64,
@@ -47,4 +53,14 @@ pub(crate) struct ApplyRes {
     pub(crate) term: u64,
     /// Bytes of the entries that were applied since the last report.
     pub(crate) bytes: usize,
+    /// The changes of members among them.
+    pub(crate) changes: Vec<MembersChanged>,
+}
+
+/// A wish to change the members of the group.
+#[derive(Debug)]
+pub(crate) struct ChangeMembers {
+    pub(crate) changes: Vec<MemberChange>,
+    /// Hears what came of it. If it is dropped, nobody knows.
+    pub(crate) callback: Callback<Outcome<Members>>,
 }

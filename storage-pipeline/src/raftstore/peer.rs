@@ -3,16 +3,19 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
+use callback_slot::Callback;
 use raft::{RawNode, eraftpb::Message};
 
 use crate::{
     apply::task::ApplyTask,
-    error::Error,
+    error::{Error, Outcome},
     local_reader::lease::{Lease, LeaseTracker},
+    members::Members,
     observe::{FailPoint, Moment, Observer},
     planted::planted,
     raftstore::{
         log_storage::LogStorage,
+        membership::PendingChange,
         msg::{ApplyRes, Proposal},
         proposals::{Pending, Proposals},
         reads::Reads,
@@ -35,6 +38,8 @@ pub(crate) struct Effects {
     pub(crate) settled: Vec<Settled>,
     /// Reads that may have their snapshot, with the term in which leadership was confirmed.
     pub(crate) readable: Vec<(Job, u64)>,
+    /// What came of changes of members.
+    pub(crate) changed: Vec<(Callback<Outcome<Members>>, Outcome<Members>)>,
 }
 
 /// A replica.
@@ -62,6 +67,8 @@ pub(crate) struct Peer {
     pub(super) applying_bytes: usize,
     pub(super) most_applying_bytes: usize,
     pub(super) most_committed_bytes: u64,
+    /// A change of members that its caller waits for.
+    pub(super) changing: Option<PendingChange>,
     pub(super) observer: Observer,
 }
 
@@ -102,6 +109,7 @@ impl Peer {
             applying_bytes: 0,
             most_applying_bytes,
             most_committed_bytes,
+            changing: None,
             observer,
         }
     }
@@ -154,6 +162,7 @@ impl Peer {
         self.applied = res.index;
         self.applying_bytes = self.applying_bytes.saturating_sub(res.bytes);
         // Raft was told of a snapshot as soon as its entries were out of the log, before apply had installed it.
+        self.members_changed(&res, effects);
         if res.index > self.node.raft.raft_log.applied {
             self.node.advance_apply_to(res.index);
         }
@@ -167,6 +176,7 @@ impl Peer {
     pub(crate) fn awaits_apply(&self) -> bool {
         self.reads.await_apply()
             || self.applying_bytes >= self.most_applying_bytes
+            || self.changing.is_some()
             || (self.leads.is_some() && !self.lease.has_own_term_applied())
     }
 

@@ -1,17 +1,25 @@
 use super::*;
 use crate::{
-    apply::state::{ApplyState, save_conf_state},
+    apply::{
+        membership::Membership,
+        state::{ApplyState, save_membership},
+    },
     command::{RawGet, Response},
     engine::Engine,
     error::{Cause, Outcome},
+    members::{MemberChange, MemberChangeRefused, Members},
     raftstore::{
         log_storage::{MemoryLog, Position},
+        msg::ChangeMembers,
         snapshot::{SnapshotChunk, Snapshots},
         staging::Staging,
     },
     scheduler::task::{Phase, Reply, Task, TaskContext},
 };
-use raft::eraftpb::{ConfState, Message, MessageType};
+use raft::{
+    StateRole,
+    eraftpb::{ConfState, Message, MessageType},
+};
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
@@ -120,7 +128,7 @@ fn acknowledge_append(peer: &mut Peer, index: u64) -> Effects {
 
 fn apply_through(peer: &mut Peer, index: u64) -> Effects {
     let mut effects = Effects::default();
-    peer.applied(ApplyRes { index, term: 1, bytes: 0 }, &mut effects);
+    peer.applied(ApplyRes { index, term: 1, bytes: 0, changes: Vec::new() }, &mut effects);
     effects
 }
 
@@ -524,7 +532,7 @@ fn an_entry_that_a_new_leader_has_overwritten_is_told_as_stale() {
     let effects = round(&mut peer);
     assert!(effects.settled.is_empty(), "its fate is known: {:?}", effects.settled);
     let mut delegate =
-        crate::apply::delegate::Delegate::new(crate::apply::state::ApplyState { index: 1, term: 1 }, None);
+        crate::apply::delegate::Delegate::new(ApplyState { index: 1, term: 1 }, Membership::default(), false);
     let mut prepared = crate::apply::delegate::Prepared::default();
     for task in effects.apply {
         delegate.prepare(task, &mut prepared).unwrap();
@@ -623,8 +631,146 @@ fn a_snapshot_is_taken_of_data_with_an_entry_of_the_leaders_term_and_no_other() 
     for (state, is_taken) in [((9, term - 1), false), ((9, term), true), ((7, term), false)] {
         let mut batch = crate::engine::WriteBatch::default();
         ApplyState { index: state.0, term: state.1 }.save(None, &mut batch);
-        save_conf_state(&ConfState { voters: vec![1, 2, 3], ..ConfState::default() }, &mut batch);
+        let members = ConfState { voters: vec![1, 2, 3], ..ConfState::default() };
+        save_membership(&Membership { members, index: 0 }, &mut batch);
         engine.write(&batch).unwrap();
         assert_eq!(take(&peer, 8).is_ok(), is_taken, "{state:?}");
+    }
+}
+
+/// Wishes for a change of members; the answer comes later.
+fn wish(peer: &mut Peer, changes: &[MemberChange]) -> (Effects, callback_slot::Reply<Outcome<Members>>) {
+    let (callback, reply) = callback_slot::reply();
+    let mut effects = Effects::default();
+    peer.change_members(ChangeMembers { changes: changes.to_vec(), callback }, &mut effects);
+    (effects, reply)
+}
+
+fn answers(effects: &Effects) -> Vec<Outcome<Members>> {
+    effects.changed.iter().map(|(_, outcome)| outcome.clone()).collect()
+}
+
+fn refused(why: MemberChangeRefused) -> Vec<Outcome<Members>> {
+    vec![Outcome::NotExecuted(Error::MemberChange(why))]
+}
+
+/// What apply makes of the committed entries that it is given.
+fn apply(peer: &mut Peer, delegate: &mut crate::apply::delegate::Delegate, given: Effects) -> Effects {
+    let mut effects = Effects::default();
+    for task in given.apply {
+        let mut prepared = delegate.begin();
+        delegate.prepare(task, &mut prepared).unwrap();
+        let ApplyState { index, term } = delegate.state();
+        peer.applied(ApplyRes { index, term, bytes: 0, changes: prepared.changes }, &mut effects);
+    }
+    effects
+}
+
+fn delegate() -> crate::apply::delegate::Delegate {
+    let members = ConfState { voters: vec![1, 2, 3], ..ConfState::default() };
+    let state = ApplyState { index: 1, term: 1 };
+    crate::apply::delegate::Delegate::new(state, Membership { members, index: 0 }, false)
+}
+
+#[test]
+fn members_change_one_after_the_other_and_only_as_they_can() {
+    let (effects, _) = wish(&mut follower(), &[MemberChange::AddLearner(4)]);
+    assert_eq!(answers(&effects), [Outcome::NotExecuted(Error::NotLeader { leader: None })]);
+    let (mut peer, mut delegate) = (leader(), delegate());
+    for (change, why) in [
+        (MemberChange::Remove(9), MemberChangeRefused::Unknown { replica: 9 }),
+        (MemberChange::AddVoter(2), MemberChangeRefused::AlreadyThere { replica: 2 }),
+    ] {
+        assert_eq!(answers(&wish(&mut peer, &[change]).0), refused(why));
+    }
+    let (effects, reply) = wish(&mut peer, &[MemberChange::AddLearner(4)]);
+    assert_eq!(answers(&effects), []);
+    let (effects, _) = wish(&mut peer, &[MemberChange::AddLearner(5)]);
+    assert_eq!(answers(&effects), refused(MemberChangeRefused::Pending));
+    round(&mut peer);
+    let given = acknowledge_append(&mut peer, 2);
+    assert!(!reply.is_ready());
+    let effects = apply(&mut peer, &mut delegate, given);
+    let members = Members { voters: [1, 2, 3].into(), learners: [4].into(), ..Members::default() };
+    assert_eq!(answers(&effects), [Outcome::Applied(members)]);
+    assert!(peer.node.raft.prs().get(4).is_some(), "raft sends it entries now");
+}
+
+#[test]
+fn a_change_of_several_is_answered_when_only_the_new_ones_count() {
+    let (mut peer, mut delegate) = (leader(), delegate());
+    let changes = [MemberChange::AddVoter(4), MemberChange::AddVoter(5), MemberChange::Remove(3)];
+    let (effects, _reply) = wish(&mut peer, &changes);
+    assert_eq!(answers(&effects), []);
+    round(&mut peer);
+    let given = acknowledge_append(&mut peer, 2);
+    assert_eq!(answers(&apply(&mut peer, &mut delegate, given)), [], "the old voters still count");
+    assert_eq!(answers(&wish(&mut peer, &changes).0), refused(MemberChangeRefused::Pending));
+    round(&mut peer);
+    assert!(acknowledge_append(&mut peer, 3).apply.is_empty(), "two of 1, 2, 4 and 5 are no majority");
+    peer.node.step(Message { index: 3, ..message(MessageType::MsgAppendResponse, 4, 1) }).unwrap();
+    let given = round(&mut peer);
+    let effects = apply(&mut peer, &mut delegate, given);
+    let members = Members { voters: [1, 2, 4, 5].into(), ..Members::default() };
+    assert_eq!(answers(&effects), [Outcome::Applied(members)]);
+}
+
+#[test]
+fn a_leader_that_is_removed_leads_no_more_and_its_caller_hears_that_it_is_done() {
+    let (mut peer, mut delegate) = (leader(), delegate());
+    let _reply = wish(&mut peer, &[MemberChange::Remove(1)]).1;
+    let (proposal, _) = proposal(1);
+    peer.propose(proposal, &mut Effects::default());
+    round(&mut peer);
+    let given = acknowledge_append(&mut peer, 2);
+    let effects = apply(&mut peer, &mut delegate, given);
+    let members = Members { voters: [2, 3].into(), ..Members::default() };
+    assert_eq!(answers(&effects), [Outcome::Applied(members)]);
+    let effects = round(&mut peer);
+    assert_eq!(replies(effects), [Outcome::Indeterminate(Cause::LeadershipLost)]);
+    assert_eq!((peer.leads, peer.lease()), (None, None));
+    (0..100).for_each(|_| peer.tick(Instant::now()));
+    round(&mut peer);
+    assert_eq!((peer.node.raft.term, peer.node.raft.state), (1, StateRole::Follower), "it asks for no votes");
+}
+
+#[test]
+fn a_leader_that_is_deposed_does_not_know_what_comes_of_a_change() {
+    let mut peer = leader();
+    let _reply = wish(&mut peer, &[MemberChange::AddLearner(4)]).1;
+    round(&mut peer);
+    let effects = depose(&mut peer);
+    assert_eq!(answers(&effects), [Outcome::Indeterminate(Cause::LeadershipLost)]);
+}
+
+#[test]
+fn a_change_that_a_snapshot_stands_for_is_not_told_to_raft_again() {
+    // Told before the round that takes the snapshot into the log, and after it.
+    for takes_snapshot in [false, true] {
+        let (mut peer, mut delegate) = (leader(), delegate());
+        let engine = Arc::new(crate::engine::memory::MemoryEngine::default());
+        let staging = Arc::new(Staging::new(Arc::clone(&engine) as _));
+        peer.node.mut_store().set_snapshots(Snapshots::new(engine, Arc::clone(&staging)));
+        let mut donor = leader();
+        let _reply = wish(&mut donor, &[MemberChange::AddLearner(4)]).1;
+        let change = donor.node.raft.raft_log.unstable_entries()[0].clone();
+        let entries = vec![raft::eraftpb::Entry { term: 2, ..change }];
+        let append =
+            Message { index: 1, log_term: 1, commit: 2, entries, ..message(MessageType::MsgAppend, 3, 2) };
+        peer.step(append).unwrap();
+        let given = round(&mut peer);
+        // Replica 4 has come and gone, as the snapshot has it.
+        let position = Position { index: 9, term: 2 };
+        let changes = crate::engine::modify::encode(&[]);
+        staging.stage(&SnapshotChunk { from: 3, to: 1, position, number: 0, changes }).unwrap();
+        let conf_state = Some(ConfState { voters: vec![1, 2, 3], ..ConfState::default() });
+        let metadata = Some(raft::eraftpb::SnapshotMetadata { conf_state, index: 9, term: 2 });
+        let snapshot = Some(raft::eraftpb::Snapshot { data: 1u64.to_be_bytes().to_vec(), metadata });
+        peer.step(Message { snapshot, ..message(MessageType::MsgSnapshot, 3, 2) }).unwrap();
+        if takes_snapshot {
+            round(&mut peer);
+        }
+        apply(&mut peer, &mut delegate, given);
+        assert!(peer.node.raft.prs().get(4).is_none(), "after the round: {takes_snapshot}");
     }
 }

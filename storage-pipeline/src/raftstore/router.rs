@@ -4,7 +4,7 @@ use crate::{
     mailbox::{Mailbox, Refused},
     observe::{FailPoint, Observer},
     raftstore::{
-        msg::{ApplyRes, Proposal, StoreMsg},
+        msg::{ApplyRes, ChangeMembers, Proposal, StoreMsg},
         transport::{Message, MessageRefused},
     },
     scheduler::task::Job,
@@ -71,6 +71,19 @@ impl Router {
     /// Wishes that another voter leads. A wish for which there is no room is not fulfilled.
     pub(crate) fn transfer_leader(&self, to: u64) {
         let _ = self.send(StoreMsg::TransferLeader(to));
+    }
+
+    /// Wishes for a change of members.
+    ///
+    /// # Errors
+    /// The wish itself.
+    pub(crate) fn change_members(&self, wish: ChangeMembers) -> Result<(), Refused<ChangeMembers>> {
+        self.send(StoreMsg::ChangeMembers(Box::new(wish))).map_err(|refused| {
+            refused.map(|message| match message {
+                StoreMsg::ChangeMembers(wish) => *wish,
+                other => unreachable!("a mailbox gives back what it was given, not {other:?}"),
+            })
+        })
     }
 
     /// Reports how far apply got. The raftstore is woken only where something waits for that; one that has ended does not

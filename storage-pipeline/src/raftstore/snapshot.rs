@@ -9,7 +9,7 @@ use raft::{
 };
 
 use crate::{
-    apply::state::{ApplyState, load_conf_state},
+    apply::state::{ApplyState, load_membership},
     engine::{Cf, Engine, EngineError, Modify, Snapshot, modify},
     error::Error,
     raftstore::{
@@ -106,7 +106,7 @@ impl Snapshots {
 /// How far the data is and who the members are; nothing where nothing was applied yet.
 fn describe(data: &dyn Snapshot) -> Result<Option<(ApplyState, ConfState)>, Error> {
     let state = ApplyState::load(data)?;
-    Ok(load_conf_state(data)?.filter(|_| state.index > 0).map(|members| (state, members)))
+    Ok(load_membership(data)?.filter(|_| state.index > 0).map(|membership| (state, membership.members)))
 }
 
 /// What raft says of a snapshot, but for the number of its chunks.

@@ -15,7 +15,10 @@ use std::sync::Arc;
 use raft::eraftpb::ConfState;
 
 use crate::{
-    apply::state::{ApplyState, decode_members, encode_members, save_conf_state},
+    apply::{
+        membership::Membership,
+        state::{ApplyState, decode_members, encode_members, save_membership},
+    },
     engine::{Cf, Engine, EngineError, Modify, Snapshot, WriteBatch, modify},
     error::Error,
     planted::planted,
@@ -143,7 +146,7 @@ impl Staging {
         let Position { index, term } = manifest.position;
         let mut batch = WriteBatch::default();
         ApplyState { index, term }.save(None, &mut batch);
-        save_conf_state(&manifest.members, &mut batch);
+        save_membership(&Membership { members: manifest.members.clone(), index }, &mut batch);
         self.engine.write(&batch)?;
         if planted!(UnsyncedInstall) {
             return Ok(());

@@ -142,6 +142,7 @@ impl Store {
             StoreMsg::Raft(message) => self.peer.step(*message)?,
             StoreMsg::SnapshotSent { to, taken } => self.peer.snapshot_sent(to, taken),
             StoreMsg::TransferLeader(to) => self.peer.transfer_leader(to),
+            StoreMsg::ChangeMembers(wish) => self.peer.change_members(*wish, effects),
             StoreMsg::Applied(res) => self.peer.applied(res, effects),
             StoreMsg::Truncate(index) => {
                 let config = &self.scheduler.config;
@@ -177,6 +178,9 @@ impl Store {
         }
         if !effects.settled.is_empty() {
             self.scheduler.settle_all(std::mem::take(&mut effects.settled));
+        }
+        for (callback, outcome) in effects.changed.drain(..) {
+            callback.call(outcome);
         }
         for (job, term) in effects.readable.drain(..) {
             if let Err((job, _)) = self.scheduler.reader.confirmed(job, term) {

@@ -93,7 +93,8 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Starts a replica that was stopped. One that runs is left alone.
+    /// Starts a replica that was stopped, or one that is to join the group by
+    /// [`Storage::change_members`]. One that runs is left alone.
     ///
     /// # Errors
     /// As [`Storage::open`].

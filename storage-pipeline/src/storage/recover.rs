@@ -8,7 +8,8 @@ use raft::{RawNode, eraftpb::ConfState};
 use crate::{
     apply::{
         delegate::Delegate,
-        state::{ApplyState, load_conf_state},
+        membership::Membership,
+        state::{ApplyState, load_membership},
     },
     clock,
     config::{Config, ConfigError},
@@ -76,9 +77,11 @@ pub(crate) fn recover(
     if synced > seen {
         return Err(corrupt(format!("the data was synced up to entry {synced} and has those up to {seen}")));
     }
-    let saved = load_conf_state(&*data).map_err(in_data)?;
+    let saved = load_membership(&*data).map_err(in_data)?;
     let is_new = saved.is_none();
-    let members = saved.unwrap_or_else(|| voters(&config.voters));
+    let membership =
+        saved.unwrap_or_else(|| Membership { members: voters(&config.voters), ..Membership::default() });
+    let members = membership.members.clone();
     if transport.is_none() && members != voters(&[config.replica_id]) {
         if is_new {
             return Err(OpenError::Config(ConfigError {
@@ -92,7 +95,6 @@ pub(crate) fn recover(
         ));
     }
     identify(&*engine, config.replica_id).map_err(in_data)?;
-    let unsaved = is_new.then(|| members.clone());
     let log = match &installed {
         Some(manifest) => LogStorage::open_after_snapshot(log, members, manifest.position),
         None => LogStorage::open(log, members, seen),
@@ -106,7 +108,7 @@ pub(crate) fn recover(
     let synced = installed.map_or(synced, |new| new.position.index);
     let Position { index, term } = log.apply_behind(if planted!(TrustsAppliedIndex) { seen } else { synced });
     let state = ApplyState { index, term };
-    let delegate = Delegate::new(state, unsaved);
+    let delegate = Delegate::new(state, membership, is_new);
     log.set_snapshots(Snapshots::new(engine, Arc::clone(&staging)));
     let truncated = log.truncated_index();
     let node = RawNode::new(&raft_config(config, state), log, &slog_to_tracing())

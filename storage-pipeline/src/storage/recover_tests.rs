@@ -86,7 +86,8 @@ fn data(state: ApplyState) -> MemoryEngine {
         batch.push(SHARED_NUMBERS[0].put(77));
     }
     batch.push(SHARED_NUMBERS[1].put(state.index));
-    crate::apply::state::save_conf_state(&voters(&[1, 2, 3]), &mut batch);
+    let membership = Membership { members: voters(&[1, 2, 3]), index: 0 };
+    crate::apply::state::save_membership(&membership, &mut batch);
     state.save(None, &mut batch);
     engine.write(&batch).unwrap();
     engine

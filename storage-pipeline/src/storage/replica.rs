@@ -3,12 +3,18 @@
 
 use std::sync::{Arc, Weak};
 
+use callback_slot::WaitError;
+
 use crate::{
+    apply::state::load_membership,
     clock,
     config::Config,
-    error::OpenError,
+    error::{Cause, Error, OpenError, Outcome},
+    mailbox::Refused,
+    members::{MemberChange, MemberChangeRefused, Members},
     observe::Observe,
     raftstore::{
+        msg::ChangeMembers,
         router::Router,
         snapshot::SnapshotChunk,
         staging::Staging,
@@ -16,6 +22,7 @@ use crate::{
         transport::{self, Message, MessageRefused, Transport},
     },
     storage::{Parts, Storage, open, running::Running},
+    threads,
 };
 
 impl Storage {
@@ -89,5 +96,66 @@ impl Storage {
     /// Where nothing comes of it within an election timeout, this replica goes on leading.
     pub fn transfer_leader(&self, to: u64) {
         self.0.scheduler.reader.router.transfer_leader(to);
+    }
+
+    /// Changes who belongs to the group, and waits until that is applied, at most [`Config::default_timeout`]. Only the
+    /// leader can do it, one change after the other. Several replicas may change at once: then a majority of the old voters
+    /// and one of the new are needed until all have changed, and the answer comes when only the new ones count.
+    ///
+    /// A replica that is to join is opened with the same [`Config::voters`] as all others, and gets what it lacks. A leader
+    /// that removes itself gives the leadership up when that is applied, and the others elect one.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use storage_pipeline::{Config, members::MemberChange, storage::Cluster};
+    ///
+    /// let dir = tempfile::tempdir()?;
+    /// let mut config = Config::new(dir.path());
+    /// config.tick = Duration::from_millis(10);
+    /// let mut cluster = Cluster::open(config, 1)?;
+    /// cluster.start(2)?;
+    /// let leader = cluster.wait_for_leader(Duration::from_secs(10)).expect("one of one elects itself");
+    /// while !leader.change_members(&[MemberChange::AddLearner(2)]).is_applied() {}
+    /// let members = leader.change_members(&[MemberChange::AddVoter(2)]).into_result()?;
+    /// assert_eq!(members.voters, [1, 2].into());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// What is refused is *not executed*, with [`Error::MemberChange`] where the change makes no sense now.
+    pub fn change_members(&self, changes: &[MemberChange]) -> Outcome<Members> {
+        let scheduler = &self.0.scheduler;
+        if threads::is_pipeline() {
+            return Outcome::NotExecuted(Error::WouldBlockPipeline);
+        }
+        if self.0.is_alone {
+            return Outcome::NotExecuted(Error::MemberChange(MemberChangeRefused::Alone));
+        }
+        let (callback, reply) = callback_slot::reply();
+        let wish = ChangeMembers { changes: changes.to_vec(), callback };
+        match scheduler.reader.router.change_members(wish) {
+            Ok(()) => {}
+            Err(Refused::Full(_)) => return Outcome::NotExecuted(Error::SchedTooBusy),
+            Err(Refused::Closed(_)) => return Outcome::NotExecuted(scheduler.refusal()),
+        }
+        match reply.wait_timeout(scheduler.config.default_timeout) {
+            Ok(outcome) => outcome,
+            Err(WaitError::TimedOut(_)) => Outcome::Indeterminate(Cause::DeadlineExceeded),
+            Err(WaitError::Dropped) => Outcome::Indeterminate(Cause::Closed),
+        }
+    }
+
+    /// The members, as far as this replica has applied changes of them.
+    ///
+    /// # Errors
+    /// The data engine's refusal, or [`Error::Corrupt`].
+    pub fn members(&self) -> Result<Members, Error> {
+        let stored = load_membership(&*self.0.threads.engine.snapshot())?;
+        Ok(match stored {
+            Some(membership) => Members::from(&membership.members),
+            None => {
+                let voters = self.0.scheduler.config.voters.iter().copied().collect();
+                Members { voters, ..Members::default() }
+            }
+        })
     }
 }

@@ -155,6 +155,13 @@ impl Group {
         self.kept.lock().unwrap()[&replica].log.lose_power();
     }
 
+    /// Ends a replica as a kill does: its data is what it was, and nothing is said of how much of that is synced.
+    pub(crate) fn kill(&mut self, replica: u64) {
+        let engine = self.kept.lock().unwrap()[&replica].engine.fork();
+        self.lose_power(replica);
+        self.kept.lock().unwrap().get_mut(&replica).unwrap().engine = engine;
+    }
+
     /// The end of every test: all that was accepted is answered once, and everything is at rest.
     pub(crate) fn finish(self) {
         for (id, storage) in self.cluster.replicas() {

@@ -17,3 +17,4 @@ mod group;
 mod replication;
 mod snapshots;
 mod leader_loss;
+mod members;
