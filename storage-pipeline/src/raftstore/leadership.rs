@@ -95,6 +95,7 @@ impl Peer {
         self.led_since = self.ticks;
         self.heard.clear();
         self.lease.leads(leads);
+        self.commit_what_was_applied();
         // Their entries may still be committed by a later leader: nobody here knows, and a snapshot of a later term
         // needs an applied entry of that term, which comes after them.
         let lost = if planted!(MatchByIndexOnly) { Vec::new() } else { self.proposals.take_all() };
@@ -112,6 +113,16 @@ impl Peer {
         let not_leader = self.not_leader();
         for job in self.reads.take_unconfirmed() {
             effects.settled.push(Settled::not_executed(job.task, not_leader.clone()));
+        }
+    }
+
+    /// What was applied before the start is committed, and raft would learn that only with the first entry of its own term.
+    /// It could wait for that for ever: whoever has to acknowledge the entry may need a snapshot, and one waits until
+    /// changes of members are applied again.
+    fn commit_what_was_applied(&mut self) {
+        let known = self.node.store().applied_before();
+        if self.leads.is_some() && known > self.node.raft.raft_log.committed {
+            self.node.raft.raft_log.commit_to(known);
         }
     }
 

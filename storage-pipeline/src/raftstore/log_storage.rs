@@ -40,6 +40,8 @@ pub struct LogStorage {
     /// The engine does not know `truncated` yet.
     truncate_next: bool,
     last_index: u64,
+    /// Entries up to here were applied when this process started, so they are committed, whatever raft knows of it.
+    applied_before: u64,
     known: Known,
     snapshots: Option<Snapshots>,
     fault: Option<EngineError>,
@@ -61,7 +63,8 @@ impl LogStorage {
         let recovered = engine.recover()?;
         let known = recover::check(&*engine, &recovered, applied_index)?;
         engine.sync()?;
-        Ok(Self::new(engine, conf_state, recovered, known))
+        let log = Self::new(engine, conf_state, recovered, known);
+        Ok(Self { applied_before: applied_index, ..log })
     }
 
     fn new(engine: Box<dyn LogEngine>, conf_state: ConfState, recovered: Recovered, known: Known) -> Self {
@@ -73,6 +76,7 @@ impl LogStorage {
             truncated,
             truncate_next: false,
             last_index,
+            applied_before: 0,
             known,
             snapshots: None,
             fault: None,
@@ -163,6 +167,11 @@ impl LogStorage {
     #[must_use]
     pub const fn truncated_index(&self) -> u64 {
         self.truncated.index
+    }
+
+    /// Entries up to here are committed for certain.
+    pub(crate) const fn applied_before(&self) -> u64 {
+        self.applied_before
     }
 
     /// The least index behind which no more than `most_bytes` of entries lie.

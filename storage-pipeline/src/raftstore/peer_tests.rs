@@ -21,7 +21,10 @@ use raft::{
     eraftpb::{ConfState, Message, MessageType},
 };
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -593,7 +596,7 @@ fn a_snapshot_that_may_hold_a_proposals_entry_leaves_its_fate_in_doubt() {
     let mut peer = leader();
     let engine = Arc::new(crate::engine::memory::MemoryEngine::default());
     let staging = Arc::new(Staging::new(Arc::clone(&engine) as _));
-    peer.node.mut_store().set_snapshots(Snapshots::new(engine, Arc::clone(&staging)));
+    peer.node.mut_store().set_snapshots(Snapshots::new(engine, Arc::clone(&staging), Arc::default()));
     for _ in 0..3 {
         peer.propose(proposal(1).0, &mut Effects::default());
     }
@@ -620,22 +623,33 @@ fn a_snapshot_that_may_hold_a_proposals_entry_leaves_its_fate_in_doubt() {
 }
 
 #[test]
-fn a_snapshot_is_taken_of_data_with_an_entry_of_the_leaders_term_and_no_other() {
+fn a_snapshot_waits_for_what_the_log_has_forgotten_and_for_no_entry_of_the_leaders_own_term() {
     let mut peer = elect(follower());
+    assert!(
+        peer.node.raft.raft_log.committed < peer.node.raft.raft_log.last_index(),
+        "its own is not committed"
+    );
     let engine = Arc::new(crate::engine::memory::MemoryEngine::default());
-    let staging = Arc::new(Staging::new(Arc::clone(&engine) as _));
-    peer.node.mut_store().set_snapshots(Snapshots::new(Arc::clone(&engine) as _, staging));
+    let (staging, applied) = (Arc::new(Staging::new(Arc::clone(&engine) as _)), Arc::new(AtomicU64::new(0)));
+    let snapshots = Snapshots::new(Arc::clone(&engine) as _, staging, Arc::clone(&applied));
+    peer.node.mut_store().set_snapshots(snapshots);
     let take = |peer: &Peer, index| raft::Storage::snapshot(peer.node.store(), index, 2);
-    let term = peer.node.raft.term;
-    assert!(take(&peer, 0).is_err(), "nothing was applied");
-    for (state, is_taken) in [((9, term - 1), false), ((9, term), true), ((7, term), false)] {
+    let members = |index| {
         let mut batch = crate::engine::WriteBatch::default();
-        ApplyState { index: state.0, term: state.1 }.save(None, &mut batch);
         let members = ConfState { voters: vec![1, 2, 3], ..ConfState::default() };
-        save_membership(&Membership { members, index: 0 }, &mut batch);
+        save_membership(&Membership { members, index }, &mut batch);
         engine.write(&batch).unwrap();
-        assert_eq!(take(&peer, 8).is_ok(), is_taken, "{state:?}");
+    };
+    members(0);
+    assert!(take(&peer, 0).is_err(), "nothing was applied");
+    for (index, is_taken) in [(7, false), (8, true), (9, true)] {
+        applied.store(index, Ordering::Relaxed);
+        let taken = take(&peer, 8).map(|snapshot| snapshot.get_metadata().index);
+        assert_eq!(taken.ok(), is_taken.then_some(index));
     }
+    // The start applies again what made the members that the data has.
+    members(10);
+    assert!(take(&peer, 8).is_err(), "members of a later entry would be made twice");
 }
 
 /// Wishes for a change of members; the answer comes later.
@@ -750,7 +764,7 @@ fn a_change_that_a_snapshot_stands_for_is_not_told_to_raft_again() {
         let (mut peer, mut delegate) = (leader(), delegate());
         let engine = Arc::new(crate::engine::memory::MemoryEngine::default());
         let staging = Arc::new(Staging::new(Arc::clone(&engine) as _));
-        peer.node.mut_store().set_snapshots(Snapshots::new(engine, Arc::clone(&staging)));
+        peer.node.mut_store().set_snapshots(Snapshots::new(engine, Arc::clone(&staging), Arc::default()));
         let mut donor = leader();
         let _reply = wish(&mut donor, &[MemberChange::AddLearner(4)]).1;
         let change = donor.node.raft.raft_log.unstable_entries()[0].clone();

@@ -1,15 +1,23 @@
 //! Snapshots for replicas that need entries which the log has forgotten: taken from the data at one moment, which stops
 //! nobody, and read in chunks while apply goes on. Hands on chunks for the transport.
 
-use std::{cell::RefCell, collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use raft::{
     StorageError,
-    eraftpb::{ConfState, Message, Snapshot as RaftSnapshot, SnapshotMetadata},
+    eraftpb::{Message, Snapshot as RaftSnapshot, SnapshotMetadata},
 };
 
 use crate::{
-    apply::state::{ApplyState, load_membership},
+    apply::{membership::Membership, state::load_membership},
     engine::{Cf, Engine, EngineError, Modify, Snapshot, modify},
     error::Error,
     raftstore::{
@@ -50,31 +58,42 @@ pub(crate) struct OutgoingSnapshot {
 pub(crate) struct Snapshots {
     engine: Arc<dyn Engine>,
     staging: Arc<Staging>,
+    /// The applied index. The data may hold more, also of what a start applies again.
+    applied: Arc<AtomicU64>,
     /// Taken for a replica and not sent yet.
     taken: RefCell<BTreeMap<u64, Box<dyn Snapshot>>>,
 }
 
 impl Snapshots {
-    pub(crate) fn new(engine: Arc<dyn Engine>, staging: Arc<Staging>) -> Self {
-        Self { engine, staging, taken: RefCell::default() }
+    pub(crate) fn new(engine: Arc<dyn Engine>, staging: Arc<Staging>, applied: Arc<AtomicU64>) -> Self {
+        Self { engine, staging, applied, taken: RefCell::default() }
     }
 
     /// Takes a snapshot that holds at least the entry at `index`, for this replica. Where the data is behind, as while a
-    /// snapshot is being installed, raft is told to ask again; also where it has no entry of the leader's own `term` yet,
-    /// since data that a power loss has left is whole only behind that.
-    pub(super) fn take(&self, index: u64, term: u64, replica: u64) -> raft::Result<RaftSnapshot> {
+    /// snapshot is being installed, raft is told to ask again.
+    ///
+    /// It must not wait for an entry of the leader's own term: where the replica that needs it is one of a bare majority, that
+    /// entry waits for the snapshot. Data that has some of what comes behind its index does no harm: whoever gets it applies
+    /// those entries once more, and serves no read before.
+    pub(super) fn take(
+        &self,
+        index: u64,
+        replica: u64,
+        term_of: impl FnOnce(u64) -> u64,
+    ) -> raft::Result<RaftSnapshot> {
+        // ORDERING: Acquire, for the Release of apply: the data below holds all entries up to here.
+        let applied = self.applied.load(Ordering::Acquire);
         let data = self.engine.snapshot();
-        let described = describe(&*data).unwrap_or_else(|error| {
+        let members = load_membership(&*data).unwrap_or_else(|error| {
             tracing::error!(%error, "the data cannot be described for a snapshot");
             None
         });
-        let Some((state, members)) =
-            described.filter(|(state, _)| state.index >= index && state.term == term)
-        else {
+        let members = members.filter(|members| applied >= index && applied > 0 && members.index <= applied);
+        let Some(Membership { members, .. }) = members else {
             return Err(raft::Error::Store(StorageError::SnapshotTemporarilyUnavailable));
         };
         self.taken.borrow_mut().insert(replica, data);
-        let metadata = SnapshotMetadata { conf_state: Some(members), index: state.index, term: state.term };
+        let metadata = SnapshotMetadata { conf_state: Some(members), index: applied, term: term_of(applied) };
         Ok(RaftSnapshot { data: Vec::new(), metadata: Some(metadata) })
     }
 
@@ -101,12 +120,6 @@ impl Snapshots {
     pub(super) fn discard(&self) -> Result<(), EngineError> {
         self.staging.clear()
     }
-}
-
-/// How far the data is and who the members are; nothing where nothing was applied yet.
-fn describe(data: &dyn Snapshot) -> Result<Option<(ApplyState, ConfState)>, Error> {
-    let state = ApplyState::load(data)?;
-    Ok(load_membership(data)?.filter(|_| state.index > 0).map(|membership| (state, membership.members)))
 }
 
 /// What raft says of a snapshot, but for the number of its chunks.

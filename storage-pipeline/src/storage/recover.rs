@@ -1,7 +1,7 @@
 //! What a replica is when it starts: its log, its data and its membership, checked against each other. Hands on the
 //! peer and the delegate that go on from there.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicU64};
 
 use raft::{RawNode, eraftpb::ConfState};
 
@@ -35,7 +35,7 @@ pub(crate) struct Recovered {
     pub(crate) peer: Peer,
     pub(crate) delegate: Delegate,
     /// What is applied, and left for certain.
-    pub(crate) applied: u64,
+    pub(crate) applied: Arc<AtomicU64>,
     /// Up to where the log was truncated.
     pub(crate) truncated: u64,
     pub(crate) staging: Arc<Staging>,
@@ -109,7 +109,8 @@ pub(crate) fn recover(
     let Position { index, term } = log.apply_behind(if planted!(TrustsAppliedIndex) { seen } else { synced });
     let state = ApplyState { index, term };
     let delegate = Delegate::new(state, membership, is_new);
-    log.set_snapshots(Snapshots::new(engine, Arc::clone(&staging)));
+    let applied = Arc::new(AtomicU64::new(state.index));
+    log.set_snapshots(Snapshots::new(engine, Arc::clone(&staging), Arc::clone(&applied)));
     let truncated = log.truncated_index();
     let node = RawNode::new(&raft_config(config, state), log, &slog_to_tracing())
         .map_err(|error| corrupt(format!("raft refuses the log: {error}")))?;
@@ -117,7 +118,7 @@ pub(crate) fn recover(
     let lease = LeaseTracker::new(config.lease());
     let transport = transport.unwrap_or_else(|| Arc::new(Nobody));
     let peer = Peer::new(node, transport, lease, config.max_apply_bytes, clock::now(), observer.clone());
-    Ok(Recovered { peer, delegate, applied: state.index, truncated, staging, is_alone })
+    Ok(Recovered { peer, delegate, applied, truncated, staging, is_alone })
 }
 
 /// Installs a snapshot that was complete when the last process ended, however far that had come with it. Data that is

@@ -151,7 +151,8 @@ fn reopen(engine: &MemoryEngine, log: MemoryLog) -> Vec<Event> {
         log: Box::new(NotingLog(log, Arc::clone(&events))),
     };
     let recovered = recover(&config, parts, Some(Arc::new(Nobody)), &Observer::default()).unwrap();
-    assert_eq!(recovered.applied, ApplyState::load(&*engine.snapshot()).unwrap().index);
+    let applied = recovered.applied.load(std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(applied, ApplyState::load(&*engine.snapshot()).unwrap().index);
     events.lock().unwrap().clone()
 }
 

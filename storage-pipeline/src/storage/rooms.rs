@@ -3,7 +3,7 @@
 
 use std::{
     io,
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use crate::{
@@ -55,7 +55,6 @@ impl Rooms {
             observer: observer.clone(),
         };
         let scheduler = Arc::new(Scheduler::new(config, reader, workers, observer));
-        let applied = Arc::new(AtomicU64::new(applied));
         let applier = Applier {
             tasks: apply.clone(),
             engine: Arc::clone(engine),

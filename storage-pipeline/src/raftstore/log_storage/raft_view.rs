@@ -58,8 +58,8 @@ impl Storage for LogStorage {
     fn snapshot(&self, request_index: u64, to: u64) -> raft::Result<Snapshot> {
         let later = raft::Error::Store(StorageError::SnapshotTemporarilyUnavailable);
         let snapshots = self.snapshots.as_ref().ok_or(later)?;
-        let mut snapshot =
-            snapshots.take(request_index.max(self.truncated.index), self.hard_state.term, to)?;
+        let mut snapshot = snapshots
+            .take(request_index.max(self.truncated.index), to, |index| self.known.terms.of(index))?;
         if planted!(SnapshotAheadOfData) {
             let index = self.hard_state.commit;
             let metadata = snapshot.mut_metadata();
