@@ -1,7 +1,7 @@
 //! The raft log and hard state as raft reads them, over a [`LogEngine`] that keeps them: recent entries and all terms
 //! are answered from memory. Hands on [`LogStorage`], which the raft node owns.
 
-use raft::eraftpb::{ConfState, Entry, HardState};
+use raft::eraftpb::{ConfState, Entry, EntryType, HardState};
 
 mod codec;
 mod engine;
@@ -99,7 +99,10 @@ impl LogStorage {
     /// index, and the hard state. With `sync` they are durable afterwards.
     ///
     /// A hard state that differs by its commit index alone is not written: Raft counts it as volatile, because it is
-    /// learnt again, and writing it with every entry costs half as much as the entry.
+    /// learnt again, and writing it with every entry costs half as much as the entry. With a change of members it is written:
+    /// an earlier change is committed by then, and whoever has the later one in its log must not ask for votes before it
+    /// has applied the earlier one, not after a restart either. Else it could commit the later one by a majority of
+    /// those who voted before both.
     ///
     /// # Errors
     /// The engine's refusal, or the first fault of an earlier call. Nothing of this call may be acknowledged.
@@ -118,12 +121,14 @@ impl LogStorage {
             vote_changed = (new.term, new.vote) != (self.hard_state.term, self.hard_state.vote);
             self.hard_state = new;
         }
+        let is_normal = |entry: &Entry| entry.get_entry_type() == EntryType::EntryNormal;
+        let keeps_state = vote_changed || !entries.iter().all(is_normal);
         if entries.is_empty() && !vote_changed && !sync {
             return Ok(());
         }
         let write = LogWrite {
             entries: &entries,
-            hard_state: vote_changed.then_some(&self.hard_state),
+            hard_state: keeps_state.then_some(&self.hard_state),
             truncated: self.truncate_next.then_some(self.truncated),
             restart: false,
             sync,

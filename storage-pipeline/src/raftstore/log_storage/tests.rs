@@ -432,3 +432,19 @@ fn ready(node: &mut RawNode<LogStorage>, applied: &mut Vec<Entry>) {
         node.advance_apply();
     }
 }
+
+#[test]
+fn a_change_of_members_is_kept_with_the_commit_index_and_other_entries_are_not() {
+    let commit_after = |kind: EntryType| {
+        let log = MemoryLog::new();
+        let mut storage = LogStorage::open(Box::new(log.clone()), ConfState::default(), 0).unwrap();
+        storage.persist(entries(1..3, 1), state(1, 0), true).unwrap();
+        let mut last = entry(3, 1, 20);
+        last.set_entry_type(kind);
+        storage.persist(vec![last], state(1, 2), true).unwrap();
+        drop(storage);
+        LogStorage::open(Box::new(log), ConfState::default(), 0).unwrap().hard_state().commit
+    };
+    assert_eq!(commit_after(EntryType::EntryConfChangeV2), 2);
+    assert_eq!(commit_after(EntryType::EntryNormal), 0);
+}
