@@ -32,7 +32,9 @@ fn armed_slot_is_moved() {
     slots.reserve(100);
     slots.swap(0, 4);
     let boxed = Box::new(slots.remove(2));
+    assert!(boxed.is_armed());
     boxed.complete(7).unwrap();
+    assert!(!boxed.is_armed());
     for slot in &slots {
         slot.complete(7).unwrap();
     }
