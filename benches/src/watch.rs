@@ -36,7 +36,7 @@ impl AfterApply {
         self.timing.store(timing, Ordering::Relaxed);
     }
 
-    /// From the applied batch to the return of the caller's callback.
+    /// From the applied batch to the call of the caller's callback. Not to its return: what it wakes may run first.
     #[must_use]
     pub fn applied_to_caller(&self) -> Spread {
         Spread::of_nanos(&self.told.lock().expect("recording does not panic"))
@@ -47,21 +47,25 @@ impl AfterApply {
     pub fn applied_to_released(&self) -> Spread {
         Spread::of_nanos(&self.released.lock().expect("recording does not panic"))
     }
+
+    fn record(&self, histogram: &Mutex<Histogram<u64>>, applied_at: Option<Instant>) {
+        let Some(applied_at) = applied_at.filter(|_| self.timing.load(Ordering::Relaxed)) else { return };
+        let nanos = u64::try_from(applied_at.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        // A histogram that grows by itself records any number.
+        let _ = histogram.lock().expect("recording does not panic").record(nanos);
+    }
 }
 
 impl Observe for AfterApply {
     fn moment(&self, moment: Moment) {
         name_thread();
-        let (histogram, applied_at) = match moment {
-            Moment::TellingCaller { .. } => return spin(self.callback),
-            Moment::CallerTold { applied_at: Some(at), .. } => (&self.told, at),
-            Moment::Released { applied_at: Some(at), .. } => (&self.released, at),
-            _ => return,
-        };
-        if self.timing.load(Ordering::Relaxed) {
-            let nanos = u64::try_from(applied_at.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            // A histogram that grows by itself records any number.
-            let _ = histogram.lock().expect("recording does not panic").record(nanos);
+        match moment {
+            Moment::TellingCaller { applied_at, .. } => {
+                self.record(&self.told, applied_at);
+                spin(self.callback);
+            }
+            Moment::Released { applied_at, .. } => self.record(&self.released, applied_at),
+            _ => {}
         }
     }
 }

@@ -70,13 +70,13 @@ pub enum Moment {
     TellingCaller {
         /// Number of the command.
         cid: u64,
+        /// When the batch with its entry was applied, where one was.
+        applied_at: Option<Instant>,
     },
-    /// A caller's callback has returned.
+    /// A caller's callback has returned. Where it woke another thread, that one may have run for a while before.
     CallerTold {
         /// Number of the command.
         cid: u64,
-        /// When the batch with its entry was applied, where one was.
-        applied_at: Option<Instant>,
     },
     /// A command's latches are released and its successors woken.
     Released {
@@ -115,7 +115,7 @@ impl Moment {
             | Self::Processing { cid }
             | Self::Proposing { cid }
             | Self::Proposed { cid, .. }
-            | Self::TellingCaller { cid }
+            | Self::TellingCaller { cid, .. }
             | Self::CallerTold { cid, .. }
             | Self::Released { cid, .. } => Some(cid),
             _ => None,

@@ -38,7 +38,7 @@ pub struct Contents {
 /// How to read every table.
 const READING: &str = "Each figure is the median of the rounds. A ratio is the median of the ratios to `SchedulerThread` \
     in the same round, with a 95 % bootstrap interval; \"=\" marks an interval that holds 1, where no difference was \
-    found. Times are in microseconds. \"Applied to told\" runs from the applied batch to the return of the caller's \
+    found. Times are in microseconds. \"Applied to told\" runs from the applied batch to the call of the caller's \
     callback, \"applied to free\" to the released latches, each as average / 99th percentile. CPU is milliseconds per \
     1,000 operations; \"switches\" are context switches of all threads per operation; \"allocations\" are those of the \
     pipeline's threads and of the callers' per operation.";

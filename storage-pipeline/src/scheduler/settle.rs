@@ -100,12 +100,12 @@ impl Scheduler {
     pub(super) fn tell(&self, task: &Task, reply: Reply, applied_at: Option<Instant>) {
         let cid = task.context().cid;
         if task.is_unanswered() {
-            self.observer.note(Moment::TellingCaller { cid });
+            self.observer.note(Moment::TellingCaller { cid, applied_at });
         }
-        self.told(task, || task.tell(reply), applied_at);
+        self.told(task, || task.tell(reply));
     }
 
-    fn told(&self, task: &Task, tell: impl FnOnce() -> Told, applied_at: Option<Instant>) {
+    fn told(&self, task: &Task, tell: impl FnOnce() -> Told) {
         let cid = task.context().cid;
         match threads::in_callback(tell) {
             Told::Before => return,
@@ -116,13 +116,13 @@ impl Scheduler {
                 tracing::error!(cid, "a caller's callback panicked; the command counts as answered");
             }
         }
-        self.observer.note(Moment::CallerTold { cid, applied_at });
+        self.observer.note(Moment::CallerTold { cid });
     }
 
     /// Answers every caller whose deadline has passed. Settles nothing.
     pub(crate) fn tell_overdue(&self, now: Instant) {
         for task in self.in_flight.overdue(now) {
-            self.told(&task, || task.tell_early(Error::DeadlineExceeded, Cause::DeadlineExceeded), None);
+            self.told(&task, || task.tell_early(Error::DeadlineExceeded, Cause::DeadlineExceeded));
             if planted!(ReleaseAtDeadline) && !task.is_read() {
                 self.settle(Settled { task, reply: None, applied_at: None });
             }
@@ -134,7 +134,7 @@ impl Scheduler {
     fn tell_at_the_end(&self, tasks: Vec<Task>, indeterminate: &Cause) {
         for task in tasks {
             let tell = || task.tell_early(self.refusal(), indeterminate.clone());
-            let told = AssertUnwindSafe(|| self.told(&task, tell, None));
+            let told = AssertUnwindSafe(|| self.told(&task, tell));
             if let Err(payload) = catch_unwind(told) {
                 tracing::error!(cid = task.context().cid, "the observer panicked while the store ends");
                 dispose(payload);

@@ -46,7 +46,7 @@ fn no_acknowledgement_leaves_before_a_sync_that_covers_its_entry_and_writes_shar
                     syncs += 1;
                 }
                 Moment::Applying { index } => assert!(index <= synced_through, "applied before its sync"),
-                Moment::TellingCaller { cid } => {
+                Moment::TellingCaller { cid, .. } => {
                     assert!(index_of[&cid] <= synced_through, "told before its sync");
                     told += 1;
                 }
