@@ -69,13 +69,13 @@ impl Peer {
                 told.expect("raft and apply make the same of a change of members");
             }
         }
-        let members = self.members();
         if let Some(pending) = self.changing.take_if(|pending| pending.index <= res.index) {
+            let members = self.members();
             let was_made = pending.is_joint || res.changes.iter().any(|made| made.index == pending.index);
             if was_made && !members.outgoing.is_empty() {
                 self.changing = Some(PendingChange { is_joint: true, ..pending });
             } else if was_made {
-                effects.changed.push((pending.callback, Outcome::Applied(members.clone())));
+                effects.changed.push((pending.callback, Outcome::Applied(members)));
             } else {
                 // Raft has put an empty entry in its place.
                 let refused = Error::MemberChange(MemberChangeRefused::Pending);
