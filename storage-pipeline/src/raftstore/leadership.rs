@@ -14,6 +14,7 @@ use crate::{
     planted::planted,
     raftstore::{
         peer::{Effects, Peer},
+        plausible,
         status::{ReplicaStatus, Role},
     },
     scheduler::task::Settled,
@@ -23,11 +24,27 @@ impl Peer {
     /// Takes a message of another replica, which was checked.
     ///
     /// # Errors
-    /// The data engine's refusal to keep a snapshot.
+    /// The data engine's refusal to keep a snapshot; or this replica has lost what it had acknowledged.
     pub(crate) fn step(&mut self, message: Message) -> Result<(), EngineError> {
         let kind = message.get_msg_type();
         let asks_for_a_vote = matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote);
         if asks_for_a_vote && self.ticks_to_vote > 0 && !self.is_only_voter() {
+            return Ok(());
+        }
+        let (term, last_index) = (self.node.raft.term, self.node.raft.raft_log.last_index());
+        if plausible::tells_of_a_loss(&message, term, last_index) {
+            let Message { from, commit, .. } = message;
+            let what = format!(
+                "replica {from} counts on entry {commit}, and the log ends at {last_index}: it has lost a part"
+            );
+            return Err(EngineError::new(what));
+        }
+        if plausible::acknowledges_too_much(&message, term, last_index) {
+            tracing::error!(
+                from = message.from,
+                index = message.index,
+                "entries are acknowledged that were never sent"
+            );
             return Ok(());
         }
         let is_snapshot = kind == MessageType::MsgSnapshot;

@@ -13,6 +13,7 @@ pub(crate) mod membership;
 #[cfg(feature = "simulator")]
 mod inspect;
 pub mod transport;
+mod plausible;
 pub mod status;
 pub mod snapshot;
 pub(crate) mod staging;

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::snapshot::SnapshotChunk;
+use super::{plausible, snapshot::SnapshotChunk};
 
 pub use raft::eraftpb::{Message, MessageType};
 
@@ -62,6 +62,8 @@ pub enum MessageRefused {
     NotForPeers(MessageType),
     /// It names no sender, no term, or this very replica as its sender.
     Anonymous,
+    /// It contradicts itself: no replica sends such a message.
+    Implausible(&'static str),
     /// As many messages wait as the raftstore takes. The sender's raft sends it again.
     Full,
     /// The replica has closed.
@@ -78,6 +80,7 @@ impl fmt::Display for MessageRefused {
             Self::WrongReplica { to } => write!(f, "the message is for replica {to}"),
             Self::NotForPeers(kind) => write!(f, "replicas do not send each other a {kind:?}"),
             Self::Anonymous => f.write_str("the message does not say who sent it in which term"),
+            Self::Implausible(why) => write!(f, "no replica sends such a message: {why}"),
             Self::Full => f.write_str("too many messages wait for the raftstore"),
             Self::Unreachable => f.write_str("the replica cannot be reached"),
             Self::NotKept => f.write_str("the replica cannot keep a chunk of a snapshot now"),
@@ -110,7 +113,9 @@ pub(crate) fn check(message: &Message, replica: u64) -> Result<(), MessageRefuse
         | MessageType::MsgSnapshot
         | MessageType::MsgHeartbeat
         | MessageType::MsgHeartbeatResponse
-        | MessageType::MsgTimeoutNow => Ok(()),
+        | MessageType::MsgTimeoutNow => {
+            plausible::contradicts_itself(message).map_or(Ok(()), |why| Err(MessageRefused::Implausible(why)))
+        }
         _ => Err(MessageRefused::NotForPeers(kind)),
     }
 }
@@ -123,6 +128,13 @@ mod tests {
         let mut message = Message { from: 2, to: 1, term: 1, ..Message::default() };
         message.set_msg_type(kind);
         message
+    }
+
+    #[test]
+    fn a_message_that_contradicts_itself_is_refused_with_the_reason() {
+        let empty = message(MessageType::MsgSnapshot);
+        let refused = check(&empty, 1).unwrap_err();
+        assert_eq!(refused.to_string(), "no replica sends such a message: no snapshot");
     }
 
     #[test]
