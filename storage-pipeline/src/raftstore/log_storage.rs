@@ -144,6 +144,11 @@ impl LogStorage {
         Ok(())
     }
 
+    /// Entries up to here are committed. It is written as [`persist`](Self::persist) says.
+    pub(crate) fn committed(&mut self, index: u64) {
+        self.hard_state.commit = self.hard_state.commit.max(index);
+    }
+
     /// Forgets the entries up to `index`. The caller guarantees that they are applied and that the data is synced.
     ///
     /// They are gone for raft at once, and from the engine with the next write: it needs no write of its own, because

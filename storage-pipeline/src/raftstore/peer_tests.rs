@@ -788,3 +788,54 @@ fn a_change_that_a_snapshot_stands_for_is_not_told_to_raft_again() {
         assert!(peer.node.raft.prs().get(4).is_none(), "after the round: {takes_snapshot}");
     }
 }
+
+#[test]
+fn a_replica_that_hears_of_its_own_acknowledgements_and_does_not_have_them_stops() {
+    let mut peer = follower();
+    let mut heartbeat = message(MessageType::MsgHeartbeat, 2, 1);
+    heartbeat.commit = 3;
+    let error = peer.step(heartbeat).unwrap_err().to_string();
+    assert!(error.contains("entry 3") && error.contains("lost"), "{error}");
+}
+
+#[test]
+fn an_acknowledgement_of_what_was_never_sent_counts_for_nothing() {
+    let mut peer = fresh_leader();
+    let mut answer = message(MessageType::MsgAppendResponse, 2, 1);
+    answer.index = 2;
+    peer.step(answer.clone()).unwrap();
+    round(&mut peer);
+    assert_eq!(peer.node.raft.raft_log.committed, 0);
+    answer.index = 1;
+    peer.step(answer).unwrap();
+    round(&mut peer);
+    assert_eq!(peer.node.raft.raft_log.committed, 1);
+}
+
+#[test]
+fn an_only_voter_keeps_what_it_has_committed_with_the_next_change_of_members() {
+    let log = MemoryLog::default();
+    let members = ConfState { voters: vec![1], learners: vec![2], ..ConfState::default() };
+    let storage = LogStorage::open(Box::new(log.clone()), members.clone(), 0).unwrap();
+    let config = raft::Config { id: 1, ..Default::default() };
+    let node = RawNode::new(&config, storage, &crate::raft_log::slog_to_tracing()).unwrap();
+    let (lease, now) = (LeaseTracker::new(LEASE), Instant::now());
+    let mut peer = Peer::new(node, Arc::new(Sent::default()), lease, u64::MAX, now, Observer::default());
+    peer.campaign_alone().unwrap();
+    let membership = Membership { members: members.clone(), index: 0 };
+    let mut delegate = crate::apply::delegate::Delegate::new(ApplyState::default(), membership, false);
+    let given = round(&mut peer);
+    apply(&mut peer, &mut delegate, given);
+    // It leaves the vote to another one, through a membership that both have a part in.
+    let changes = [MemberChange::AddVoter(2), MemberChange::AddLearner(1)];
+    let _reply = wish(&mut peer, &changes).1;
+    let given = round(&mut peer);
+    apply(&mut peer, &mut delegate, given);
+    round(&mut peer);
+    assert_eq!(peer.node.raft.raft_log.last_index(), 3, "the end of that membership is in the log");
+    drop(peer);
+    log.lose_power();
+    // Else it could lead after a crash by its own vote alone, beside the one who votes now.
+    let again = LogStorage::open(Box::new(log), members, 0).unwrap();
+    assert_eq!(again.hard_state().commit, 2);
+}

@@ -57,6 +57,10 @@ impl Peer {
             }
             self.send(once_durable, effects);
             let mut light = self.node.advance_append(ready);
+            if let Some(commit) = light.commit_index() {
+                // An only voter commits by its own write. No hard state tells of that later.
+                self.node.mut_store().committed(commit);
+            }
             self.skip_to_snapshot();
             self.send(light.take_messages(), effects);
             self.commit(light.take_committed_entries(), effects);
