@@ -92,6 +92,10 @@ mod switch {
         UnsyncedInstall,
         /// A snapshot says that it holds all that is committed, and its data may be behind that.
         SnapshotAheadOfData,
+        /// Changes of members are made again when the log is applied again.
+        ChangesAgain,
+        /// Raft is told of changes of members that a snapshot stands for.
+        ToldBehindSnapshot,
     }
 
     impl fmt::Display for Planted {

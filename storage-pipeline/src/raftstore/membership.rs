@@ -10,6 +10,7 @@ use raft::{
 use crate::{
     error::{Error, Outcome},
     members::{MemberChange, MemberChangeRefused, Members},
+    planted::planted,
     raftstore::{
         msg::{ApplyRes, ChangeMembers},
         peer::{Effects, Peer},
@@ -64,7 +65,7 @@ impl Peer {
         let snapshot = log.unstable_snapshot().as_ref().map_or(0, |snapshot| snapshot.get_metadata().index);
         let told = log.applied.max(snapshot);
         for made in &res.changes {
-            if made.index > told {
+            if made.index > told || planted!(ToldBehindSnapshot) {
                 let told = self.node.apply_conf_change(&made.change);
                 told.expect("raft and apply make the same of a change of members");
             }

@@ -26,11 +26,14 @@ pub(super) enum Parcel {
 pub(super) struct Network {
     /// With the time of their arrival.
     in_flight: Vec<(Duration, Parcel)>,
-    /// When the last part of a snapshot arrives, by sender and receiver: each is sent when the one before was taken.
-    last_part: BTreeMap<(u64, u64), Duration>,
+    /// When the last parcel of those arrives that keep their order, by sender and receiver. Parts of a snapshot do: each is sent
+    /// when the one before was taken.
+    last_in_order: BTreeMap<(u64, u64), Duration>,
     /// Links that are cut, as sender and receiver.
     cut: BTreeSet<(u64, u64)>,
     quality: Quality,
+    /// Everything works: what one replica sends another arrives in its order, as over a connection.
+    is_calm: bool,
     pub(super) lost: u64,
     pub(super) doubled: u64,
 }
@@ -82,8 +85,8 @@ impl Network {
             self.in_flight.push((arrives, parcel.clone()));
         }
         let mut arrives = now + random.between(shortest, self.quality.longest_delay);
-        if is_part {
-            let before = self.last_part.entry(link).or_default();
+        if is_part || self.is_calm {
+            let before = self.last_in_order.entry(link).or_default();
             arrives = arrives.max(*before + Duration::from_nanos(1));
             *before = arrives;
         }
@@ -114,6 +117,13 @@ impl Network {
     /// Mends every link.
     pub(super) fn heal(&mut self) {
         self.cut.clear();
+    }
+
+    /// Mends everything.
+    pub(super) fn calm(&mut self) {
+        self.heal();
+        self.quality = Quality::default();
+        self.is_calm = true;
     }
 
     pub(super) fn set_quality(&mut self, quality: Quality) {

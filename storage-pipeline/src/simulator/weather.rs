@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use crate::simulator::{life::Room, network::Quality, random::Random};
+use crate::{
+    members::{MemberChange, Members},
+    simulator::{life::Room, network::Quality, random::Random},
+};
 
 /// A fault.
 #[derive(Clone, Debug)]
@@ -27,6 +30,8 @@ pub(super) enum Fault {
     DiskFails { replica: u64 },
     /// The leader asks another one to take over.
     Transfer { to: u64 },
+    /// The leader is asked to change the members.
+    Members { changes: Vec<MemberChange> },
     /// The wall clocks of the clients jump.
     WallClock { ahead_ms: i64 },
 }
@@ -45,6 +50,7 @@ impl Fault {
             Self::Hold { .. } => "pauses",
             Self::DiskFails { .. } => "disk faults",
             Self::Transfer { .. } => "leader transfers",
+            Self::Members { .. } => "wishes for other members",
             Self::WallClock { .. } => "wall clock jumps",
         }
     }
@@ -54,6 +60,8 @@ impl Fault {
 pub(super) struct Sight {
     pub(super) replicas: u64,
     pub(super) leader: Option<u64>,
+    /// Who belongs to the group, as far as its leader knows.
+    pub(super) members: Members,
     /// How many replicas are down.
     pub(super) down: u64,
     /// Whether a link is cut.
@@ -63,13 +71,14 @@ pub(super) struct Sight {
 /// The next faults, each with the time until it since the one before.
 pub(super) fn next(random: &mut Random, sight: &Sight) -> Vec<(Duration, Fault)> {
     match sight.leader {
-        Some(leader) if sight.replicas > 1 && random.one_in(4) => spell(random, sight.replicas, leader),
+        Some(leader) if sight.replicas > 1 && random.one_in(4) => spell(random, sight, leader),
         _ => vec![fault(random, sight)],
     }
 }
 
 /// Faults that do harm only together, in an order and at distances that would seldom come about by themselves.
-fn spell(random: &mut Random, replicas: u64, leader: u64) -> Vec<(Duration, Fault)> {
+fn spell(random: &mut Random, sight: &Sight, leader: u64) -> Vec<(Duration, Fault)> {
+    let replicas = sight.replicas;
     let ms = |random: &mut Random, from: u64, to: u64| {
         random.between(Duration::from_millis(from), Duration::from_millis(to))
     };
@@ -77,7 +86,7 @@ fn spell(random: &mut Random, replicas: u64, leader: u64) -> Vec<(Duration, Faul
     let follower = 1 + (leader + step) % replicas;
     let hold = |room, length| Fault::Hold { replica: leader, room: Some(room), length };
     let at_once = Duration::ZERO;
-    match random.below(5) {
+    match random.below(6) {
         // A leader does not hear that another one was elected.
         0 => vec![(ms(random, 2, 40), hold(Room::Raftstore, ms(random, 100, 300)))],
         // Nor that the one whom it told to take over was.
@@ -98,6 +107,23 @@ fn spell(random: &mut Random, replicas: u64, leader: u64) -> Vec<(Duration, Faul
             (ms(random, 40, 150), hold(Room::Apply, ms(random, 20, 60))),
             (ms(random, 1, 5), Fault::Heal),
         ],
+        // A follower loses its vote, or gets one, while its apply stands still, and then needs a snapshot that knows better.
+        4 => {
+            let is_voter = sight.members.voters.contains(&follower);
+            let place = |votes| match votes {
+                true => Fault::Members { changes: vec![MemberChange::AddVoter(follower)] },
+                false => Fault::Members { changes: vec![MemberChange::AddLearner(follower)] },
+            };
+            let length = ms(random, 200, 400);
+            vec![
+                (ms(random, 2, 20), Fault::Hold { replica: follower, room: Some(Room::Apply), length }),
+                (at_once, place(!is_voter)),
+                (ms(random, 8, 25), Fault::CutLink { from: leader, to: follower }),
+                (at_once, Fault::CutLink { from: follower, to: leader }),
+                (ms(random, 1, 10), place(is_voter)),
+                (ms(random, 40, 120), Fault::Heal),
+            ]
+        }
         // A voter that heard of the leader a moment ago forgets it, and another one, who has not, asks for its vote.
         _ => {
             let voter = 1 + (leader + (step + 1) % (replicas - 1)) % replicas;
@@ -114,7 +140,7 @@ fn spell(random: &mut Random, replicas: u64, leader: u64) -> Vec<(Duration, Faul
 
 /// A fault by itself.
 fn fault(random: &mut Random, sight: &Sight) -> (Duration, Fault) {
-    let &Sight { replicas, leader, down, is_cut } = sight;
+    let &Sight { replicas, leader, down, is_cut, ref members } = sight;
     // A group without a quorum does nothing that could be wrong: it must not last.
     if down * 2 >= replicas && !random.one_in(4) {
         return (random.between(Duration::from_millis(1), Duration::from_millis(60)), Fault::Restart);
@@ -129,7 +155,7 @@ fn fault(random: &mut Random, sight: &Sight) -> (Duration, Fault) {
         _ => 1 + random.below(replicas as usize) as u64,
     };
     let other = 1 + random.below(replicas as usize) as u64;
-    let fault = match random.below(20) {
+    let fault = match random.below(23) {
         0..3 => Fault::Crash { replica: victim },
         3 => Fault::Close { replica: victim },
         4..7 => Fault::Restart,
@@ -164,7 +190,24 @@ fn fault(random: &mut Random, sight: &Sight) -> (Duration, Fault) {
         }
         16 => Fault::DiskFails { replica: victim },
         17..19 => Fault::Transfer { to: other },
+        19..22 if replicas > 1 => Fault::Members { changes: member_changes(random, replicas, members) },
         _ => Fault::WallClock { ahead_ms: random.below(20_000) as i64 - 10_000 },
     };
     (pause, fault)
+}
+
+/// A change of one replica's place, or of several at once.
+fn member_changes(random: &mut Random, replicas: u64, members: &Members) -> Vec<MemberChange> {
+    let first = random.below(replicas as usize) as u64;
+    let count = *random.pick(&[1, 1, 2, 3]);
+    let change = |id| {
+        let (votes, learns) = (members.voters.contains(&id), members.learners.contains(&id));
+        let (add, learn, remove) = (MemberChange::AddVoter, MemberChange::AddLearner, MemberChange::Remove);
+        match (votes, learns) {
+            (true, _) => random.pick(&[learn, remove])(id),
+            (_, true) => random.pick(&[add, add, remove])(id),
+            _ => random.pick(&[add, add, learn])(id),
+        }
+    };
+    (first..first + count).map(|id| 1 + id % replicas).map(change).collect()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use raft::eraftpb::Entry;
 
-use crate::{observe::Moment, raftstore::peer::Peer, scheduler::task::Reply};
+use crate::{apply::membership::Membership, observe::Moment, raftstore::peer::Peer, scheduler::task::Reply};
 
 mod agreement;
 mod election_safety;
@@ -20,6 +20,7 @@ mod monotonic;
 mod one_term;
 mod order_in_apply;
 mod promise;
+mod same_members;
 mod settled_before_release;
 pub(super) mod snapshot_isolation;
 mod state_machine_safety;
@@ -58,6 +59,8 @@ pub(super) struct Acted<'a> {
     pub(super) operations: &'a BTreeMap<u64, Operation>,
     pub(super) peer: &'a Peer,
     pub(super) applied: u64,
+    /// The membership in its data, where it has applied something.
+    pub(super) membership: Option<&'a Membership>,
     /// Entries of its log that are new since it acted last, and the index below which nothing of its log has changed.
     pub(super) new_entries: &'a [Entry],
     pub(super) unchanged_below: u64,
@@ -114,6 +117,7 @@ pub(super) fn of_commands() -> Vec<Box<dyn Invariant>> {
         Box::<settled_before_release::SettledBeforeRelease>::default(),
         Box::<order_in_apply::OrderInApply>::default(),
         Box::<one_term::OneTerm>::default(),
+        Box::<same_members::SameMembers>::default(),
         Box::<lease_excludes::LeaseExcludes>::default(),
         Box::<lease_covers::LeaseCovers>::default(),
     ]

@@ -111,9 +111,7 @@ impl World {
         let now = self.now.get();
         let node = &self.nodes[message.to as usize - 1];
         let Some(life) = &node.life else { return };
-        self.trace.line(now, || {
-            format!("{} -> {}: {:?} term {}", message.from, message.to, message.get_msg_type(), message.term)
-        });
+        self.trace.line(now, || words(&message));
         if transport::check(&message, node.id).is_ok() {
             // A full mailbox loses it, and raft sends it again.
             let _ = life.rooms.scheduler.reader.router.raft(message);
@@ -155,4 +153,14 @@ fn is_ready(client: &Client, now: Duration) -> bool {
         return false;
     }
     client.port.heard.borrow().is_some() || client.port.wakes_at.get().is_none_or(|wakes| wakes <= now)
+}
+
+/// A message in a line of a trace.
+fn words(message: &Message) -> String {
+    let Message { from, to, term, index, log_term, commit, reject, reject_hint, ref entries, .. } = *message;
+    let kind = message.get_msg_type();
+    let place =
+        format!("term {term}, behind {index} of {log_term}, {} entries, committed {commit}", entries.len());
+    let refuses = if reject { format!(", refused, has {reject_hint}") } else { String::new() };
+    format!("{from} -> {to}: {kind:?} {place}{refuses}")
 }

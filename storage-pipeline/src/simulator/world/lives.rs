@@ -1,11 +1,17 @@
 //! How replicas start and end, and the faults that befall them.
 
+use callback_slot::Callback;
+
 use super::{Violation, World, violation};
-use crate::simulator::{
-    invariants::Who,
-    life::Life,
-    port::{Heard, beat},
-    weather::{self, Fault, Sight},
+use crate::{
+    members::{MemberChange, Members},
+    raftstore::msg::ChangeMembers,
+    simulator::{
+        invariants::Who,
+        life::Life,
+        port::{Heard, beat},
+        weather::{self, Fault, Sight},
+    },
 };
 
 impl World {
@@ -66,12 +72,26 @@ impl World {
         leaders.max_by_key(|(term, _)| *term).map(|(_, id)| id)
     }
 
+    /// Asks the leader for other members. What comes of it is seen in the data.
+    pub(super) fn change_members(&self, changes: &[MemberChange]) {
+        let leader = self.leader().and_then(|leader| self.nodes[leader as usize - 1].life.as_ref());
+        if let Some(leader) = leader {
+            let wish = ChangeMembers { changes: changes.to_vec(), callback: Callback::new(drop) };
+            // One for which there is no room is not fulfilled.
+            let _ = leader.rooms.scheduler.reader.router.change_members(wish);
+        }
+    }
+
     /// Plans what goes wrong next.
     pub(super) fn plan_fault(&mut self) {
         if self.coming.is_empty() {
+            let leader = self.leader();
+            let members = leader.and_then(|leader| self.nodes[leader as usize - 1].life.as_ref());
+            let members = members.map(|life| life.rooms.store.peer.raft().prs().conf().to_conf_state());
             let sight = Sight {
                 replicas: self.nodes.len() as u64,
-                leader: self.leader(),
+                leader,
+                members: members.as_ref().map(Members::from).unwrap_or_default(),
                 down: self.nodes.iter().filter(|node| node.life.is_none()).count() as u64,
                 is_cut: self.network.is_cut(),
             };
@@ -143,6 +163,7 @@ impl World {
                     leader.rooms.scheduler.reader.router.transfer_leader(to);
                 }
             }
+            Fault::Members { ref changes } => self.change_members(changes),
             Fault::WallClock { ahead_ms } => self.wall_ahead_ms.set(ahead_ms),
         }
         Ok(())

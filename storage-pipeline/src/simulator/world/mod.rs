@@ -3,7 +3,7 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     future::Future,
     pin::Pin,
     rc::Rc,
@@ -14,12 +14,13 @@ use crate::{
     clock,
     completion_mode::CompletionMode,
     config::{Config, ReadPolicy},
+    members::{MemberChange, Members},
     simulator::{
         Options, Report, bank,
         invariants::{
             self, Invariant, Log, Operation, Who, linearizability::History, snapshot_isolation::Ledger,
         },
-        network::{Network, Quality},
+        network::Network,
         node::Node,
         port::Port,
         random::Random,
@@ -154,6 +155,7 @@ impl World {
         self.calm()?;
         let end = self.now.get() + CALM;
         self.until("the clients are done", end, |world| world.clients.iter().all(|client| client.is_done))?;
+        self.gather(end)?;
         let (history, ledger) = (Rc::clone(&self.history), Rc::clone(&self.ledger));
         self.add_client(|port| Box::pin(raw_client::read_all(port, history)));
         self.add_client(|port| Box::pin(bank::audit(port, ledger)));
@@ -171,6 +173,26 @@ impl World {
         report.digest = self.trace.digest();
         report.trace = self.trace.take_lines();
         Ok(report)
+    }
+
+    /// Makes all replicas voters again.
+    fn gather(&mut self, end: Duration) -> Result<(), Violation> {
+        let all: BTreeSet<_> = (1..=self.nodes.len() as u64).collect();
+        while let Some(missing) = self.missing(&all)? {
+            let pause = self.now.get() + Duration::from_millis(50);
+            self.change_members(&[MemberChange::AddVoter(missing)]);
+            self.until("all replicas are voters", end, |world| world.now.get() > pause)?;
+        }
+        Ok(())
+    }
+
+    /// The first replica that does not vote, as the leader's data has it, or any where nobody leads or the members are joint.
+    fn missing(&self, all: &BTreeSet<u64>) -> Result<Option<u64>, Violation> {
+        let Some(leader) = self.leader() else { return Ok(all.first().copied()) };
+        let membership = watch::members(&self.nodes[leader as usize - 1])?.unwrap_or_default();
+        let members = Members::from(&membership.members);
+        let missing = all.difference(&members.voters).next().copied();
+        Ok(missing.or(members.outgoing.first().copied()))
     }
 
     /// What happened so far, for whoever asked for it.
@@ -196,8 +218,7 @@ impl World {
     fn calm(&mut self) -> Result<(), Violation> {
         self.trace.line(self.now.get(), || "calm".to_owned());
         self.is_calm = true;
-        self.network.heal();
-        self.network.set_quality(Quality::default());
+        self.network.calm();
         for at in 0..self.nodes.len() {
             self.nodes[at].held_until.fill(Duration::ZERO);
             // A replica with a planned fault might fail in the calm, and one with a fault does not serve.

@@ -2,8 +2,11 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
+use raft::eraftpb::ConfState;
+
 use super::{Violation, World, violation};
 use crate::{
+    apply::{membership::Membership, state::load_membership},
     engine::Engine,
     observe::Moment,
     raftstore::peer::Peer,
@@ -60,12 +63,15 @@ impl World {
             .map_err(|error| violation("the log can be read", format!("replica {}: {error}", node.id)))?;
         let now = self.now.get();
         let claims: Vec<_> = self.nodes.iter().filter_map(|node| claim(node, now)).collect();
+        let has_applied = deeds.iter().any(|deed| matches!(deed, Deed::Moment(Moment::Applied { .. }, _)));
+        let membership = if has_applied { members(node)? } else { None };
         let acted = Acted {
             who,
             deeds: &deeds,
             operations: &self.operations,
             peer,
             applied: life.rooms.applier.applied.load(Ordering::Acquire),
+            membership: membership.as_ref(),
             new_entries: &new_entries,
             unchanged_below,
             log: &self.logs[at],
@@ -104,6 +110,12 @@ impl World {
     }
 }
 
+/// The membership in the data of a replica.
+pub(super) fn members(node: &Node) -> Result<Option<Membership>, Violation> {
+    let loaded = load_membership(&*node.disk.data.snapshot());
+    loaded.map_err(|error| violation("the data can be read", format!("replica {}: {error}", node.id)))
+}
+
 /// What a replica believes of itself at this moment of the cluster's time.
 fn claim(node: &Node, now: Duration) -> Option<Claim> {
     let life = node.life.as_ref()?;
@@ -130,15 +142,23 @@ pub(super) fn state(node: &Node) -> String {
     let Some(life) = &node.life else { return format!("replica {} is down", node.id) };
     let (raft, scheduler) = (life.rooms.store.peer.raft(), &life.rooms.scheduler);
     format!(
-        "replica {}: {:?} of term {}, committed {}, applied {}, in flight {:?}, latches {:?}",
+        "replica {}: {:?} of term {}, members {}, last {}, committed {}, applied {}, in flight {:?}, latches {:?}",
         node.id,
         raft.state,
         raft.term,
+        words(&raft.prs().conf().to_conf_state()),
+        raft.raft_log.last_index(),
         raft.raft_log.committed,
         life.rooms.applier.applied.load(Ordering::Acquire),
         scheduler.in_flight.counts(),
         scheduler.latches.counts(),
     )
+}
+
+/// Says who belongs to a group.
+fn words(members: &ConfState) -> String {
+    let ConfState { voters, learners, voters_outgoing, learners_next, .. } = members;
+    format!("{voters:?} learners {learners:?} outgoing {voters_outgoing:?} then learners {learners_next:?}")
 }
 
 /// Brings what is known of a log up to date. Returns the entries that are new, and the index below which nothing changed.
@@ -149,7 +169,8 @@ fn follow_log(known: &mut Log, peer: &Peer) -> Result<(Vec<raft::eraftpb::Entry>
     while same > first && known.term(same) != Some(log.term(same)?) {
         same -= 1;
     }
-    let is_kept = known.term(same).is_some() && known.first <= first && same >= first;
+    // A snapshot may begin the log anew behind an entry that was there, of another term.
+    let is_kept = known.first <= first && same >= first && known.term(same) == Some(log.term(same)?);
     let from = if is_kept { same } else { first };
     let new = if from < last { peer.entries(from + 1, last + 1)? } else { Vec::new() };
     let mut terms: Vec<u64> = match is_kept {
