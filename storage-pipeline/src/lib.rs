@@ -14,6 +14,8 @@ pub mod config;
 pub mod error;
 pub mod members;
 pub mod observe;
+#[cfg(feature = "failpoints")]
+pub mod fail_points;
 pub mod mailbox;
 #[cfg(feature = "store")]
 pub(crate) mod patience;

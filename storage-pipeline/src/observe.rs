@@ -4,10 +4,40 @@ use std::time::Instant;
 #[cfg(feature = "store")]
 use std::{fmt, sync::Arc};
 
+/// Makes an enum and the names of its variants.
+macro_rules! named {
+    (
+        $(#[$about:meta])* $type:ident {
+            $($(#[$doc:meta])* $name:ident $({ $($(#[$field_doc:meta])* $field:ident: $of:ty,)* })?,)*
+        }
+    ) => {
+        $(#[$about])*
+        pub enum $type { $($(#[$doc])* $name $({ $($(#[$field_doc])* $field: $of,)* })?,)* }
+
+        impl $type {
+            /// The names of all, in the order in which they stand here.
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($name),)*];
+
+            /// Its name.
+            #[must_use]
+            pub const fn name(&self) -> &'static str {
+                match self { $(Self::$name { .. } => stringify!($name),)* }
+            }
+
+            /// Its name as a fail point.
+            #[cfg(feature = "failpoints")]
+            pub(crate) const fn path(&self) -> &'static str {
+                match self { $(Self::$name { .. } => concat!("storage_pipeline::", stringify!($name)),)* }
+            }
+        }
+    };
+}
+
+named! {
 /// A moment in the life of a command or of a batch. Observers run on the thread that reached it and delay it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Moment {
+Moment {
     /// A command was accepted: it will be answered exactly once.
     Admitted {
         /// Number of the command.
@@ -103,6 +133,7 @@ pub enum Moment {
         index: u64,
     },
 }
+}
 
 impl Moment {
     /// Number of the command, where it is a moment of one.
@@ -123,10 +154,11 @@ impl Moment {
     }
 }
 
+named! {
 /// A place where an observer may make a step fail, as the outside world could.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum FailPoint {
+FailPoint {
     /// The scheduler cannot hand a command to the worker pool.
     SnapshotRefused,
     /// The raftstore's mailbox refuses a proposal as full.
@@ -139,6 +171,7 @@ pub enum FailPoint {
     LogWrite,
     /// The data write fails.
     DataWrite,
+}
 }
 
 /// Told every moment, asked at every fail point. Both do nothing by default.

@@ -2,11 +2,15 @@
 
 mod support;
 mod tidy;
+mod loom_table;
 mod basics;
 mod bad_input;
 mod completion;
 mod callbacks;
+mod slow_callbacks;
 mod faults;
+#[cfg(feature = "failpoints")]
+mod fail_points;
 mod shutdown;
 mod stopping;
 mod durability;

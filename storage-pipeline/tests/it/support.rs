@@ -169,29 +169,6 @@ pub(crate) struct Recorder {
     pub(crate) failures: AtomicUsize,
 }
 
-/// The kind of a moment, for gates.
-pub(crate) fn kind(moment: &Moment) -> &'static str {
-    match moment {
-        Moment::Admitted { .. } => "Admitted",
-        Moment::LatchesHeld { .. } => "LatchesHeld",
-        Moment::SnapshotTaken { .. } => "SnapshotTaken",
-        Moment::Processing { .. } => "Processing",
-        Moment::Proposing { .. } => "Proposing",
-        Moment::Proposed { .. } => "Proposed",
-        Moment::LogWriting { .. } => "LogWriting",
-        Moment::LogWritten { .. } => "LogWritten",
-        Moment::Applying { .. } => "Applying",
-        Moment::Applied { .. } => "Applied",
-        Moment::TellingCaller { .. } => "TellingCaller",
-        Moment::CallerTold { .. } => "CallerTold",
-        Moment::Released { .. } => "Released",
-        Moment::Truncating { .. } => "Truncating",
-        Moment::SnapshotSending { .. } => "SnapshotSending",
-        Moment::SnapshotInstalling { .. } => "SnapshotInstalling",
-        _ => "other",
-    }
-}
-
 impl Recorder {
     /// Threads that reach this kind of moment wait from now on.
     pub(crate) fn hold(&self, kind: &'static str) {
@@ -229,7 +206,7 @@ impl Recorder {
 
     /// How many moments of a kind were seen.
     pub(crate) fn count(&self, wanted: &str) -> usize {
-        self.moments().iter().filter(|(_, moment)| kind(moment) == wanted).count()
+        self.moments().iter().filter(|(_, moment)| moment.name() == wanted).count()
     }
 
     /// Up to where the log was truncated.
@@ -243,7 +220,7 @@ impl Recorder {
         let moments = self.moments();
         moments
             .iter()
-            .filter(|(_, moment)| kind(moment) == wanted)
+            .filter(|(_, moment)| moment.name() == wanted)
             .map(|(thread, _)| thread.clone())
             .collect()
     }
@@ -269,7 +246,7 @@ impl Observe for Recorder {
     fn moment(&self, moment: Moment) {
         let thread = thread::current().name().unwrap_or("unnamed").to_owned();
         self.moments().push((thread, moment));
-        let kind = kind(&moment);
+        let kind = moment.name();
         if self.panicking.lock().unwrap().remove(kind) {
             panic!("injected panic at {kind}");
         }
