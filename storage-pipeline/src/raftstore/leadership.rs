@@ -137,10 +137,15 @@ impl Peer {
     /// It could wait for that for ever: whoever has to acknowledge the entry may need a snapshot, and one waits until
     /// changes of members are applied again.
     fn commit_what_was_applied(&mut self) {
-        let known = self.node.store().applied_before();
+        let known = self.known_to_be_committed();
         if self.leads.is_some() && known > self.node.raft.raft_log.committed {
             self.node.raft.raft_log.commit_to(known);
         }
+    }
+
+    /// Whatever raft knows of it.
+    pub(crate) fn known_to_be_committed(&self) -> u64 {
+        self.node.store().applied_before()
     }
 
     /// Asks raft to confirm the leadership, for whoever waits and for the lease. Before an entry of its own term is

@@ -82,6 +82,8 @@ pub(crate) fn recover(
     let membership =
         saved.unwrap_or_else(|| Membership { members: voters(&config.voters), ..Membership::default() });
     let members = membership.members.clone();
+    // A start that applies the log again takes the applied index back for a while; the members stay those of a later entry.
+    let seen = seen.max(membership.index);
     if transport.is_none() && members != voters(&[config.replica_id]) {
         if is_new {
             return Err(OpenError::Config(ConfigError {

@@ -284,3 +284,18 @@ fn a_snapshot_of_which_a_chunk_is_missing_is_not_installed_and_the_next_one_repl
     assert_eq!(keys, [b"a", b"b", b"c"]);
     assert_eq!(staged(&*engine), 0);
 }
+
+#[test]
+fn a_change_of_members_that_was_applied_stays_committed_while_the_log_is_applied_again() {
+    // The start before this one applied the log again, from behind the change, and died.
+    let engine = data(BEFORE);
+    let mut batch = WriteBatch::default();
+    let membership = Membership { members: voters(&[1, 2]), index: 5 };
+    crate::apply::state::save_membership(&membership, &mut batch);
+    engine.write(&batch).unwrap();
+    let config = Config { voters: vec![1, 2, 3], ..Config::new("in-memory") };
+    let parts = Parts { dir: "in-memory".into(), engine: Arc::new(engine), log: Box::new(log(&[1; 6])) };
+    let recovered = recover(&config, parts, Some(Arc::new(Nobody)), &Observer::default()).unwrap();
+    // A leader commits what is known to be, and can then give a snapshot, which must not be behind its own members.
+    assert_eq!(recovered.peer.known_to_be_committed(), 5);
+}
