@@ -143,3 +143,61 @@ fn polled_until_called() {
 fn polled_until_dropped() {
     polled(drop, |answer| assert!(answer.is_err()));
 }
+
+/// A thread waits in place of a task: either was woken, and the thread never sleeps through the call.
+#[test]
+fn polled_then_waits_until_called() {
+    model(|| {
+        let (callback, mut reply) = reply();
+        let woken = Count::default();
+        let there = thread::spawn(move || callback.call(written()));
+        match poll(&mut reply, &woken) {
+            Poll::Ready(answer) => answer.unwrap().read(),
+            Poll::Pending => reply.wait().unwrap().read(),
+        }
+        there.join().unwrap();
+        assert!(woken.get() <= 1);
+    });
+}
+
+/// The reply moves on to a thread of its own, and there replaces a waiter that another thread put in.
+#[test]
+fn polled_here_then_there_while_called() {
+    model(|| {
+        let (callback, mut reply) = reply();
+        let (first, second) = (Count::default(), Count::default());
+        let caller = thread::spawn(move || callback.call(written()));
+        let answer = poll(&mut reply, &first);
+        let counted = second.clone();
+        let poller = thread::spawn(move || {
+            let answer = if answer.is_pending() { poll(&mut reply, &counted) } else { answer };
+            (answer, reply)
+        });
+        caller.join().unwrap();
+        let (mut answer, mut reply) = poller.join().unwrap();
+        if answer.is_pending() {
+            assert_eq!((first.get(), second.get()), (0, 1), "the one who polled last is woken");
+            answer = poll(&mut reply, &second);
+        }
+        match answer {
+            Poll::Ready(answer) => answer.unwrap().read(),
+            Poll::Pending => panic!("the callback was called"),
+        }
+    });
+}
+
+/// Put in, replaced, and taken back, against a sender that may take out any of them.
+#[test]
+fn polled_twice_reply_goes_while_called() {
+    model(|| {
+        let (callback, mut reply) = reply();
+        let (first, second) = (Count::default(), Count::default());
+        let there = thread::spawn(move || callback.call(written()));
+        if poll(&mut reply, &first).is_pending() {
+            let _ = poll(&mut reply, &second);
+        }
+        drop(reply);
+        there.join().unwrap();
+        assert!(first.get() + second.get() <= 1);
+    });
+}

@@ -20,9 +20,15 @@ pub use self::wait::WaitError;
 /// A callback, and the reply that waits for it to be called.
 ///
 /// The callback goes into any kind of slot. The reply waits with [`wait`](Reply::wait) under the feature `wait`, or is a
-/// `Future` under the feature `future`. If the callback is dropped uncalled, the reply says [`Dropped`].
+/// `Future` under the feature `future`. If the callback is dropped uncalled, the reply says [`Dropped`]; one that is forgotten
+/// ([`mem::forget`](core::mem::forget)) answers nobody.
 ///
 /// One allocation, which both sides share; waiting adds none.
+///
+/// # Panics
+///
+/// Not here. Whoever calls or drops the callback wakes who waits, on its own thread: a panic of that waker is theirs, and
+/// the answer is in place by then.
 ///
 /// # Examples
 ///

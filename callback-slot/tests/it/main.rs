@@ -27,3 +27,7 @@ mod memory;
 mod api;
 #[cfg(any(feature = "wait", feature = "future"))]
 mod reply;
+#[cfg(feature = "future")]
+mod reply_attacks;
+#[cfg(all(feature = "wait", feature = "future"))]
+mod reply_matrix;
