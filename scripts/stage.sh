@@ -101,6 +101,9 @@ long)
     run scripts/fuzz.sh callback-slot operations 120
     run cargo test --manifest-path storage-pipeline/fuzz/Cargo.toml
     run scripts/fuzz.sh storage-pipeline records 120
+    run scripts/fuzz.sh storage-pipeline logs 120
+    run scripts/fuzz.sh storage-pipeline messages 120
+    run storage-pipeline/tsan.sh
     run loom-tests/pipeline-mutations.sh
     simulate --secs 600
     run callback-slot/miri.sh --targets 256

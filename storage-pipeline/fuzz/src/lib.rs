@@ -1,5 +1,5 @@
-//! Arbitrary bytes as keys, locks, write records, changes and settings. Each is refused or taken, without a panic and
-//! without more memory than it has bytes; what is taken comes back as it was.
+//! What the targets do with their bytes. Here: keys, locks, write records, changes and settings. Each is refused or taken,
+//! without a panic and without more memory than it has bytes; what is taken comes back as it was.
 
 use std::time::Duration;
 
@@ -13,6 +13,17 @@ use storage_pipeline::{
         write::{Write, WriteType},
     },
 };
+
+// It takes modules of the pipeline as they are, whose own tests run where they belong.
+#[cfg(not(test))]
+pub mod logs;
+pub mod messages;
+
+/// What those modules know as the pipeline's errors.
+#[cfg(not(test))]
+mod error {
+    pub(crate) use storage_pipeline::OpenError;
+}
 
 /// Takes the bytes behind the first one for what the first one says.
 ///

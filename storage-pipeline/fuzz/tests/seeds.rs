@@ -50,17 +50,55 @@ fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
+/// Reads a seed, or makes it anew where that is asked for.
+fn seed(target: &str, name: &str, bytes: &[u8]) -> Vec<u8> {
+    let path = format!("{}/seeds/{target}/{name}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("WRITE_SEEDS").is_some() {
+        fs::write(&path, bytes).unwrap();
+    }
+    let stored = fs::read(&path).unwrap();
+    assert_eq!(stored, bytes, "{name}: WRITE_SEEDS=1 makes them anew");
+    stored
+}
+
 #[test]
 fn seeds_are_what_the_pipeline_makes_and_come_back_as_they_were() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/seeds/records");
     for (name, bytes) in seeds() {
-        let path = format!("{folder}/{name}");
-        if std::env::var_os("WRITE_SEEDS").is_some() {
-            fs::write(&path, &bytes).unwrap();
-        }
-        assert_eq!(fs::read(&path).unwrap(), bytes, "{name}: WRITE_SEEDS=1 makes them anew");
+        storage_pipeline_fuzz::run(&seed("records", name, &bytes));
     }
-    for seed in fs::read_dir(folder).unwrap() {
-        storage_pipeline_fuzz::run(&fs::read(seed.unwrap().path()).unwrap());
+}
+
+#[test]
+fn what_others_send_is_taken_where_it_makes_sense() {
+    // Kind, sender, term, index, term of the entry before, commit; then what belongs to the kind.
+    let append = [3, 2, 1, 0, 0, 1, 2, 1, 3];
+    let commit = [8, 2, 1, 0, 0, 2, 0];
+    let overwrites = [3, 3, 2, 1, 1, 2, 1, 1];
+    let chunk = [23, 5, 1, 0, 7];
+    let snapshot = [7, 2, 1, 0, 0, 0, 1, 5, 1, 3, 1, 2, 3, 0, 0, 0, 0];
+    let vote = [5, 3, 4, 1, 1, 0, 0];
+    for (name, bytes, applied) in [
+        ("append", [&append[..], &commit].concat(), Some(2)),
+        ("overwrite", [&append[..], &overwrites].concat(), Some(2)),
+        ("vote", [&append[..], &vote].concat(), Some(1)),
+        ("snapshot", [&append[..], &chunk, &snapshot].concat(), Some(5)),
+        ("loss", commit.to_vec(), None),
+    ] {
+        assert_eq!(storage_pipeline_fuzz::messages::run(&seed("messages", name, &bytes)), applied, "{name}");
+    }
+}
+
+#[test]
+fn a_log_with_a_hole_is_refused_and_a_torn_one_is_not() {
+    let sizes = [9, 200, 40, 17, 250, 3];
+    for (name, kind, count, damage, is_refused) in [
+        ("rocksdb-whole", 0, 6, [0; 0].as_slice(), false),
+        ("rocksdb-torn", 0, 4, &[0xf0, 0, 0, 0], false),
+        ("rocksdb-hole", 0, 6, &[0, 9, 1, 30], true),
+        ("raft-engine-torn", 1, 6, &[0xff, 0, 4, 0], false),
+        ("raft-engine-hole", 1, 6, &[0x20, 0, 5, 0], true),
+    ] {
+        let bytes = [&[kind, count], &sizes[..], damage].concat();
+        assert_eq!(storage_pipeline_fuzz::logs::run(&seed("logs", name, &bytes)), is_refused, "{name}");
     }
 }

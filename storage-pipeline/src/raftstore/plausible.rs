@@ -23,9 +23,13 @@ pub(super) fn contradicts_itself(message: &Message) -> Option<&'static str> {
     }
 }
 
-/// Entries follow the place that the message names and each other, in terms that do not fall.
+/// Entries follow the place that the message names and each other, in terms that do not fall. Only the beginning of a log is of
+/// term 0: for raft that is the term of whatever lies behind its end, too.
 fn entries(message: &Message) -> Option<&'static str> {
-    let (mut index, mut term) = (message.index, message.log_term);
+    if (message.index == 0) != (message.log_term == 0) {
+        return Some("entries follow a place that no log has");
+    }
+    let (mut index, mut term) = (message.index, message.log_term.max(1));
     for entry in &message.entries {
         if entry.index != index + 1 {
             return Some("entries do not follow each other");
@@ -99,6 +103,13 @@ mod tests {
         }
         for bad in [&[(3, 2)][..], &[(5, 2)], &[(4, 2), (6, 2)], &[(4, 1)], &[(4, 3), (5, 2)], &[(4, 6)]] {
             assert!(contradicts_itself(&append(3, 2, bad)).is_some(), "{bad:?}");
+        }
+        assert_eq!(contradicts_itself(&append(0, 0, &[(1, 1)])), None);
+        for (index, log_term, entry) in [(0, 0, (1, 0)), (0, 1, (1, 1)), (9, 0, (10, 1))] {
+            assert!(
+                contradicts_itself(&append(index, log_term, &[entry])).is_some(),
+                "{index} of {log_term}"
+            );
         }
         assert!(contradicts_itself(&append(u64::MAX, 2, &[(0, 2)])).is_some());
     }
