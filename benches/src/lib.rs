@@ -11,6 +11,7 @@ pub mod record;
 pub mod report;
 pub mod round;
 pub mod rows;
+pub mod stages;
 pub mod stats;
 pub mod table;
 pub mod watch;

@@ -76,8 +76,8 @@ pub struct Config {
     /// Most bytes of applied log entries that are kept for replicas that lag behind, whenever the log is truncated. One that
     /// needs an entry beyond them gets a snapshot.
     pub log_gc_size_limit: u64,
-    /// The longest that the raftstore's and the apply pool's threads stay awake for a writer that keeps coming, alone or in
-    /// twos, before they sleep. It spares each of its writes two wake-ups and costs up to a core for each of the two threads
+    /// The longest that the threads of the scheduler, the raftstore and the apply pool stay awake for a writer that keeps
+    /// coming, alone or in twos, before they sleep. It spares each of its writes a wake-up or two and costs up to a core for each thread
     /// while it lasts. Zero: they sleep at once.
     pub stay_awake: Duration,
     /// Time that `Storage::open` waits for leadership, and for each step of the replay of its log.

@@ -5,7 +5,10 @@
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -13,10 +16,11 @@ use std::{
 use benches::{
     program,
     round::Failure,
+    stages::{STAGES, Stages},
     stats::{Ratio, median},
 };
 use clap::Parser;
-use storage_pipeline::{CompletionMode, Config, RaftLog, Storage};
+use storage_pipeline::{CompletionMode, Config, RaftLog, Storage, observe::Observe, storage::Parts};
 
 /// Compare the pipeline's raw puts with a bare RocksDB's synced puts.
 #[derive(Parser)]
@@ -43,6 +47,9 @@ struct Args {
     /// Microseconds that threads stay awake for a lone writer, at most; the pipeline's default where it is not given.
     #[arg(long)]
     stay_awake_us: Option<u64>,
+    /// Show where the time of a lone client's put goes, stage by stage, from rounds besides the compared ones.
+    #[arg(long)]
+    stages: bool,
     /// Where the data goes: a new directory is made in it and removed at the end.
     #[arg(long)]
     dir: Option<PathBuf>,
@@ -63,12 +70,16 @@ fn run(args: &Args) -> Result<(), Failure> {
     for &clients in &args.threads {
         let mut bare_qps = Vec::new();
         let mut qps = vec![Vec::new(); contenders.len()];
+        let stages: Vec<_> = contenders.iter().map(|_| Arc::new(Stages::default())).collect();
         for round in 0..args.rounds {
             // Only one contender has its files open at a time, so none pays for another's background work.
             bare_qps.push(bare(&dir.path().join("bare"), args, clients, &next)?);
             for turn in 0..contenders.len() {
                 let which = (turn + round) % contenders.len();
-                qps[which].push(pipeline(dir.path(), contenders[which], args, clients, &next)?);
+                qps[which].push(pipeline(dir.path(), contenders[which], args, clients, &next, None)?);
+                if args.stages && clients == 1 {
+                    pipeline(dir.path(), contenders[which], args, clients, &next, Some(&stages[which]))?;
+                }
             }
         }
         println!(
@@ -86,8 +97,29 @@ fn run(args: &Args) -> Result<(), Failure> {
             }
             println!();
         }
+        if args.stages && clients == 1 {
+            print_stages(&contenders, &stages);
+        }
     }
     Ok(())
+}
+
+/// A column for each contender: the median of each stage, and its mean.
+fn print_stages(contenders: &[(CompletionMode, RaftLog)], stages: &[Arc<Stages>]) {
+    let figures: Vec<_> = stages.iter().map(|stages| stages.figures()).collect();
+    println!("where a lone put's time goes: microseconds until it is ..., median (mean)");
+    print!("  {:<34}", "");
+    contenders.iter().for_each(|(mode, log)| print!("  {mode} {log}"));
+    println!();
+    for (at, stage) in STAGES.iter().enumerate() {
+        print!("  {stage:<34}");
+        for ((mode, log), figures) in contenders.iter().zip(&figures) {
+            let width = mode.to_string().len() + log.to_string().len() + 1;
+            let shown = figures.map(|stages| format!("{:.1} ({:.1})", stages[at].median, stages[at].mean));
+            print!("  {:>width$}", shown.as_deref().unwrap_or("-"));
+        }
+        println!();
+    }
 }
 
 fn ratio(own: &[f64], base: &[f64]) -> Result<String, Failure> {
@@ -110,6 +142,7 @@ fn pipeline(
     args: &Args,
     clients: u64,
     next: &AtomicU64,
+    stages: Option<&Arc<Stages>>,
 ) -> Result<f64, Failure> {
     let mut config = Config::new(dir.join(format!("{mode} {log}")));
     config.completion_mode = mode;
@@ -117,8 +150,21 @@ fn pipeline(
         config.stay_awake = Duration::from_micros(micros);
     }
     config.raft_log = log;
-    let storage = Storage::open(config)?;
-    timed(args, clients, next, &|key, value| Ok(storage.raw_put(&key.to_be_bytes(), value).into_result()?))
+    let Some(stages) = stages else {
+        let storage = Storage::open(config)?;
+        return timed(args, clients, next, &|key, value| {
+            Ok(storage.raw_put(&key.to_be_bytes(), value).into_result()?)
+        });
+    };
+    let parts = Parts::on_disk_with(&config.dir, config.raft_log)?;
+    let observe: Arc<dyn Observe> = Arc::<Stages>::clone(stages);
+    let storage = Storage::open_with(config, parts, Some(observe))?;
+    timed(args, clients, next, &|key, value| {
+        let began = Instant::now();
+        storage.raw_put(&key.to_be_bytes(), value).into_result()?;
+        stages.ended(began);
+        Ok(())
+    })
 }
 
 /// Puts per second of a number of clients.

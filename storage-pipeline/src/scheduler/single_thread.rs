@@ -1,10 +1,11 @@
 //! The scheduler thread of the modes that have one: commands come in, releases come back, and only here are latches
 //! touched. It ends when its mailbox is closed and empty.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Instant};
 
 use crate::{
     mailbox::Received,
+    patience::Patience,
     scheduler::{
         Scheduler,
         task::{Job, Settled},
@@ -23,8 +24,16 @@ pub(crate) enum SchedulerMsg {
 /// Runs until the mailbox is closed and empty.
 pub(crate) fn run(scheduler: &Scheduler) {
     let mut messages = VecDeque::new();
-    while scheduler.own.receive_all(&mut messages, None) != Received::Closed {
+    let mut patience = Patience::new(scheduler.config.stay_awake, Instant::now());
+    loop {
+        patience.stay_awake(&scheduler.own);
+        if scheduler.own.receive_all(&mut messages, None) == Received::Closed {
+            return;
+        }
+        let commands = messages.iter().filter(|message| matches!(message, SchedulerMsg::Command(_)));
+        patience.received(commands.count(), Instant::now());
         messages.drain(..).for_each(|message| turn(scheduler, message));
+        patience.done(Instant::now());
     }
 }
 
