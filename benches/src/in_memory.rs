@@ -31,16 +31,22 @@ impl Engine for NotCounted<MemoryEngine> {
 }
 
 impl LogEngine for NotCounted<MemoryLog> {
-    fn recover(&mut self) -> Result<Recovered, EngineError> {
-        not_counted(|| self.0.recover())
+    fn recover(&mut self, region: u64) -> Result<Recovered, EngineError> {
+        not_counted(|| self.0.recover(region))
     }
 
-    fn write(&mut self, write: &LogWrite<'_>) -> Result<(), EngineError> {
-        not_counted(|| self.0.write(write))
+    fn write(&mut self, writes: &[LogWrite<'_>]) -> Result<(), EngineError> {
+        not_counted(|| self.0.write(writes))
     }
 
-    fn entries(&self, low: u64, high: u64, max_bytes: u64) -> Result<Vec<raft::eraftpb::Entry>, EngineError> {
-        not_counted(|| self.0.entries(low, high, max_bytes))
+    fn entries(
+        &self,
+        region: u64,
+        low: u64,
+        high: u64,
+        max_bytes: u64,
+    ) -> Result<Vec<raft::eraftpb::Entry>, EngineError> {
+        not_counted(|| self.0.entries(region, low, high, max_bytes))
     }
 
     fn sync(&mut self) -> Result<(), EngineError> {

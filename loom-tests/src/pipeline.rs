@@ -69,8 +69,14 @@ impl Caller {
     /// Its command, whose deadline is now. The callback touches nothing that loom would switch threads at.
     pub fn task(&self, cid: u64, hashes: &[u64]) -> Task {
         let phase = Phase::default();
-        let context =
-            TaskContext { cid, hashes: hashes.into(), deadline: Instant::now(), bytes: BYTES, phase };
+        let context = TaskContext {
+            cid,
+            region: 1,
+            hashes: hashes.into(),
+            deadline: Instant::now(),
+            bytes: BYTES,
+            phase,
+        };
         let caller = self.clone();
         Task::new(context, move |reply| {
             caller.sent.read();

@@ -3,6 +3,7 @@
 use std::{fmt, path::PathBuf, time::Duration};
 
 mod raft_log;
+mod split_keys;
 
 pub use raft_log::RaftLog;
 
@@ -36,6 +37,9 @@ pub struct Config {
     pub replica_id: u64,
     /// Ids of the replicas with which the group begins, all of which vote. Later the members are in the data.
     pub voters: Vec<u64>,
+    /// Keys at which the store is split into regions, each with a raft group, a leader and a log of its own. They ascend, are
+    /// the same for all replicas, and belong to the data directory: they cannot be changed. None: one region has all keys.
+    pub split_keys: Vec<Vec<u8>>,
     /// What keeps the raft log.
     pub raft_log: RaftLog,
     /// Who tells the caller and who releases the latches.
@@ -52,6 +56,8 @@ pub struct Config {
     pub max_value_bytes: usize,
     /// Time that a command is given where its caller names none.
     pub default_timeout: Duration,
+    /// Most threads of the apply pool. Each applies some of the regions, so there are no more than those.
+    pub apply_threads: usize,
     /// Threads of the worker pool.
     pub worker_threads: usize,
     /// Length of a raft tick.
@@ -91,6 +97,7 @@ impl Config {
             dir: dir.into(),
             replica_id: 1,
             voters: vec![1],
+            split_keys: Vec::new(),
             raft_log: RaftLog::default(),
             completion_mode: CompletionMode::default(),
             latch_slots: 4096,
@@ -99,6 +106,7 @@ impl Config {
             max_key_bytes: 4 << 10,
             max_value_bytes: 8 << 20,
             default_timeout: Duration::from_secs(10),
+            apply_threads: 2,
             worker_threads: 2,
             tick: Duration::from_millis(50),
             election_ticks: 20,
@@ -134,6 +142,7 @@ impl Config {
             ("max_in_flight_bytes", self.max_in_flight_bytes, 1, usize::MAX),
             ("max_key_bytes", self.max_key_bytes, 1, 1 << 20),
             ("max_value_bytes", self.max_value_bytes, 1, 1 << 30),
+            ("apply_threads", self.apply_threads, 1, 1024),
             ("worker_threads", self.worker_threads, 1, 1024),
             ("election_ticks", self.election_ticks, 3, 10_000),
             ("heartbeat_ticks", self.heartbeat_ticks, 1, self.election_ticks.saturating_sub(1)),
@@ -154,6 +163,7 @@ impl Config {
             return Err(ConfigError { field: "latch_slots", value, range: "a power of two".to_owned() });
         }
         self.validate_group()?;
+        self.validate_split_keys()?;
         let millisecond = Duration::from_millis(1);
         let hour = Duration::from_secs(3600);
         let times = [
@@ -227,11 +237,16 @@ mod tests {
     #[test]
     fn every_bad_value_names_its_field_its_value_and_its_range() {
         type Spoil = fn(&mut Config);
-        let bad: [(&str, Spoil); 21] = [
+        let bad: [(&str, Spoil); 26] = [
             ("replica_id", |c| c.replica_id = 0),
             ("voters", |c| c.voters.clear()),
             ("voters", |c| c.voters = vec![1, 2, 1]),
             ("voters", |c| c.voters = vec![0, 1]),
+            ("split_keys", |c| c.split_keys = vec![Vec::new()]),
+            ("split_keys", |c| c.split_keys = vec![b"b".to_vec(), b"a".to_vec()]),
+            ("split_keys", |c| c.split_keys = vec![vec![1; c.max_key_bytes + 1]]),
+            ("split_keys", |c| c.split_keys = (1..=1024u32).map(|n| n.to_be_bytes().to_vec()).collect()),
+            ("apply_threads", |c| c.apply_threads = 0),
             ("latch_slots", |c| c.latch_slots = 0),
             ("latch_slots", |c| c.latch_slots = 3),
             ("max_in_flight_commands", |c| c.max_in_flight_commands = 0),

@@ -132,6 +132,17 @@ pub enum Error {
     },
     /// An entry of another term was applied where this proposal would have stood.
     StaleCommand,
+    /// A command is for one region, and not all of its keys are in that one. Split it by region.
+    KeyNotInRegion {
+        /// The first key that is elsewhere, as the user gave it, or the end of a range that ends elsewhere.
+        key: Vec<u8>,
+        /// Id of the region that the command is for.
+        region: u64,
+        /// The region's first key; empty where it has no bound.
+        start_key: Vec<u8>,
+        /// The key behind the region's last one; empty where it has no bound.
+        end_key: Vec<u8>,
+    },
     /// The key is locked by another transaction.
     KeyIsLocked(Box<LockInfo>),
     /// Another transaction committed after this one started.
@@ -208,6 +219,10 @@ impl fmt::Display for Error {
             Self::DeadlineExceeded => f.write_str("the deadline passed before the command was proposed"),
             Self::NotLeader { leader: Some(id) } => write!(f, "not the leader; try replica {id}"),
             Self::NotLeader { leader: None } => f.write_str("not the leader; no leader is known"),
+            Self::KeyNotInRegion { key, region, start_key, end_key } => {
+                let [key, start, end] = [key, start_key, end_key].map(|key| key.escape_ascii());
+                write!(f, "\"{key}\" is not in region {region}, which is from \"{start}\" to \"{end}\"")
+            }
             Self::StaleCommand => f.write_str("another term's entry took this command's place"),
             Self::KeyIsLocked(lock) => write!(f, "{lock}"),
             Self::WriteConflict(conflict) => write!(f, "{conflict}"),
@@ -376,7 +391,16 @@ pub enum OpenError {
         /// The data directory.
         path: PathBuf,
     },
-    /// The data directory was written by a newer version.
+    /// The data directory was written by an older version, whose layout is not read any more.
+    OlderFormat {
+        /// The data directory.
+        path: PathBuf,
+        /// The format it has.
+        found: u32,
+        /// The format that this version reads.
+        supported: u32,
+    },
+    /// It was written by a newer version.
     NewerFormat {
         /// The data directory.
         path: PathBuf,
@@ -429,6 +453,9 @@ impl fmt::Display for OpenError {
         match self {
             Self::Config(why) => write!(f, "configuration: {why}"),
             Self::Locked { path } => write!(f, "{}: another process has it open", path.display()),
+            Self::OlderFormat { path, found, supported } => {
+                write!(f, "{}: format {found} is older than {supported}", path.display())
+            }
             Self::NewerFormat { path, found, supported } => {
                 write!(f, "{}: format {found} is newer than {supported}", path.display())
             }

@@ -26,6 +26,7 @@ pub mod client;
 pub mod command;
 pub mod txn;
 pub mod scheduler;
+pub mod region;
 #[cfg(feature = "store")]
 pub(crate) mod local_reader;
 #[cfg(feature = "store")]

@@ -17,11 +17,14 @@ use storage_pipeline::{
     storage::Parts,
 };
 
+/// Keys of each region.
+const KEYS: u8 = 3;
+
 /// What the replica says, to nobody.
 struct Silence(Mutex<usize>);
 
 impl Transport for Silence {
-    fn send(&self, messages: Vec<Message>) {
+    fn send(&self, _: u64, messages: Vec<Message>) {
         *self.0.lock().unwrap() += messages.len();
     }
 }
@@ -77,6 +80,7 @@ fn open(engine: &MemoryEngine, log: &MemoryLog) -> Storage {
     config.replica_id = 1;
     config.voters = vec![1, 2, 3];
     config.worker_threads = 1;
+    config.split_keys = vec![vec![KEYS]];
     // No election of its own comes between.
     config.tick = Duration::from_secs(1);
     let parts =
@@ -88,11 +92,21 @@ fn open(engine: &MemoryEngine, log: &MemoryLog) -> Storage {
 /// Makes the next message, or chunk, of the input.
 fn hand_over(storage: &Storage, numbers: &mut Numbers<'_>) -> Option<()> {
     let kind = numbers.byte()?;
+    // One of the two that there are, or a third that nobody has.
+    let at = kind / 24 % 3;
+    let region = 1 + u64::from(at);
+    let put = |value: u8| Modify::Put(Cf::Raw, vec![at * KEYS + value % KEYS], vec![value]);
     if kind % 24 == 23 {
         let position = Position { index: numbers.number()?, term: numbers.number()? };
         let (number, value) = (numbers.number()?, numbers.byte()?);
-        let put = Modify::Put(Cf::Raw, vec![value % 3], vec![value]);
-        let chunk = SnapshotChunk { from: 2, to: 1, position, number, changes: modify::encode(&[put]) };
+        let chunk = SnapshotChunk {
+            region,
+            from: 2,
+            to: 1,
+            position,
+            number,
+            changes: modify::encode(&[put(value)]),
+        };
         let _ = storage.receive_chunk(&chunk);
         return Some(());
     }
@@ -115,8 +129,7 @@ fn hand_over(storage: &Storage, numbers: &mut Numbers<'_>) -> Option<()> {
                 term = term.saturating_add(u64::from(step % 3));
                 let skip = u64::from(step >= 250);
                 let index = message.index.wrapping_add(at + skip);
-                let put = Modify::Put(Cf::Raw, vec![step % 3], vec![step]);
-                let data = if step % 5 == 0 { Vec::new() } else { modify::encode(&[put]) };
+                let data = if step % 5 == 0 { Vec::new() } else { modify::encode(&[put(step)]) };
                 message.entries.push(Default::default());
                 let entry = message.entries.last_mut().expect("one was pushed");
                 (entry.index, entry.term, entry.data) = (index, term, data);
@@ -145,6 +158,6 @@ fn hand_over(storage: &Storage, numbers: &mut Numbers<'_>) -> Option<()> {
             message.request_snapshot = if flags == 255 { numbers.number()? } else { 0 };
         }
     }
-    let _ = storage.receive(message);
+    let _ = storage.receive(region, message);
     Some(())
 }

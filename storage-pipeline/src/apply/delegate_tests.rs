@@ -21,12 +21,13 @@ fn put(key: &str) -> Modify {
 fn pending(index: u64, term: u64) -> Pending {
     let phase = Phase::default();
     assert!(phase.propose());
-    let context = TaskContext { cid: index, hashes: [1].into(), deadline: Instant::now(), bytes: 0, phase };
+    let context =
+        TaskContext { cid: index, region: 1, hashes: [1].into(), deadline: Instant::now(), bytes: 0, phase };
     Pending { task: Task::new(context, |_| ()), index, term, response: Response::Done }
 }
 
 fn task(entries: Vec<Entry>, proposals: Vec<Pending>) -> ApplyTask {
-    ApplyTask { entries, proposals, bytes: 10, snapshot: None }
+    ApplyTask { region: 1, entries, proposals, bytes: 10, snapshot: None }
 }
 
 fn replies(prepared: &Prepared) -> Vec<(u64, Reply)> {

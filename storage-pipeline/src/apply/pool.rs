@@ -1,5 +1,6 @@
-//! A thread of the apply pool. For each batch: data and applied index in one write, then the published index, then
-//! the callbacks, then the release messages. It ends when its mailbox is closed and empty.
+//! A thread of the apply pool, which applies what some regions have committed, each region in order. For each batch: data
+//! and applied index in one write, then the published index, then the callbacks, then the release messages. It ends when
+//! its mailbox is closed and empty.
 
 use std::{
     collections::VecDeque,
@@ -20,7 +21,7 @@ use crate::{
     clock,
     engine::{Engine, EngineError},
     mailbox::{Mailbox, Received},
-    observe::{FailPoint, Moment},
+    observe::{FailPoint, Moment, Observer},
     patience::Patience,
     planted::planted,
     raftstore::{log_storage::Position, msg::ApplyRes, router::Router, staging::Staging},
@@ -30,14 +31,21 @@ use crate::{
 /// What a thread of the pool owns and holds.
 pub(crate) struct Applier {
     pub(crate) tasks: Mailbox<ApplyTask>,
+    /// Those whose entries this thread applies, and nobody else.
+    pub(crate) regions: Vec<RegionApplier>,
+    pub(crate) scheduler: Arc<Scheduler>,
+    pub(crate) most_batch_bytes: usize,
+}
+
+/// One region's side of apply.
+pub(crate) struct RegionApplier {
+    pub(crate) region: u64,
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) staging: Arc<Staging>,
     pub(crate) delegate: Delegate,
     /// The applied index, for everybody to read.
     pub(crate) applied: Arc<AtomicU64>,
     pub(crate) router: Router,
-    pub(crate) scheduler: Arc<Scheduler>,
-    pub(crate) most_batch_bytes: usize,
 }
 
 impl Applier {
@@ -70,31 +78,48 @@ impl Applier {
         true
     }
 
-    /// Applies as many tasks as one batch may hold.
+    /// Applies as many tasks of one region as one batch may hold.
     fn apply_some(&mut self, tasks: &mut VecDeque<ApplyTask>) -> Result<(), EngineError> {
+        let Self { regions, scheduler, most_batch_bytes, .. } = self;
+        let Some(region) = tasks.front().map(|task| task.region) else { return Ok(()) };
+        let Some(own) = regions.iter_mut().find(|own| own.region == region) else {
+            return Err(EngineError::new(format!("entries of region {region}, which is another thread's")));
+        };
+        own.apply_some(tasks, scheduler, *most_batch_bytes)
+    }
+}
+
+impl RegionApplier {
+    fn apply_some(
+        &mut self,
+        tasks: &mut VecDeque<ApplyTask>,
+        scheduler: &Scheduler,
+        most_batch_bytes: usize,
+    ) -> Result<(), EngineError> {
+        let observer = &scheduler.observer;
         if tasks.front().is_some_and(|task| task.snapshot.is_some()) {
             tasks.pop_front();
-            return self.install();
+            return self.install(observer);
         }
         let mut prepared = self.delegate.begin();
-        while let Some(task) = tasks.pop_front() {
+        let region = self.region;
+        while tasks.front().is_some_and(|task| task.region == region && task.snapshot.is_none())
+            && let Some(task) = tasks.pop_front()
+        {
             self.delegate.prepare(task, &mut prepared)?;
-            if prepared.bytes >= self.most_batch_bytes
-                || tasks.front().is_some_and(|next| next.snapshot.is_some())
-            {
+            if prepared.bytes >= most_batch_bytes {
                 break;
             }
         }
         self.delegate.seal(&mut prepared);
         let Prepared { batch, mut settled, bytes, changes } = prepared;
         let state = self.delegate.state();
-        let observer = &self.scheduler.observer;
         observer.note(Moment::Applying { index: state.index });
         if observer.fails(FailPoint::DataWrite) {
             return Err(EngineError::new("injected failure of a data write"));
         }
         if planted!(TellBeforeWrite) {
-            self.scheduler.settle_all(std::mem::take(&mut settled));
+            scheduler.settle_all(std::mem::take(&mut settled));
         }
         self.engine.write(&batch)?;
         self.delegate.written(batch);
@@ -105,24 +130,24 @@ impl Applier {
         self.router.applied(ApplyRes { index: state.index, term: state.term, bytes, changes });
         let applied_at = Some(clock::now());
         settled.iter_mut().for_each(|settled| settled.applied_at = applied_at);
-        self.scheduler.settle_all(settled);
+        scheduler.settle_all(settled);
         Ok(())
     }
 
-    /// Replaces the data by a snapshot, which is complete beside it.
-    fn install(&mut self) -> Result<(), EngineError> {
+    /// Replaces the region's data by a snapshot, which is complete beside it.
+    fn install(&mut self, observer: &Observer) -> Result<(), EngineError> {
         let Some(manifest) = self.staging.manifest()? else {
             return Err(EngineError::new("the snapshot that is to be installed is gone"));
         };
         let Position { index, term } = manifest.position;
-        self.scheduler.observer.note(Moment::SnapshotInstalling { index });
+        observer.note(Moment::SnapshotInstalling { index });
         self.staging.install(&manifest)?;
         self.staging.finish(&manifest)?;
         let membership = Membership { members: manifest.members, index };
         self.delegate.restart(ApplyState { index, term }, membership);
         // ORDERING: Release, as in `apply_some`.
         self.applied.store(index, Ordering::Release);
-        self.scheduler.observer.note(Moment::Applied { index });
+        observer.note(Moment::Applied { index });
         self.router.applied(ApplyRes { index, term, bytes: 0, changes: Vec::new() });
         Ok(())
     }

@@ -7,6 +7,8 @@ use crate::raftstore::{log_storage::Position, proposals::Pending};
 /// A snapshot to install, or committed entries, in order, with the proposals whose places in the log they take.
 #[derive(Debug, Default)]
 pub(crate) struct ApplyTask {
+    /// Id of the region.
+    pub(crate) region: u64,
     pub(crate) entries: Vec<Entry>,
     pub(crate) proposals: Vec<Pending>,
     pub(crate) bytes: usize,

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::error::{Cause, CommandError};
 
 pub mod oracle;
+mod past_locks;
 pub mod transaction;
 
 /// How a transaction failed to commit.

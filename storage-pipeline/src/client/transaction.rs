@@ -1,28 +1,17 @@
 //! A client's transaction: reads at one timestamp, writes kept here until commit, two-phase commit by the store's
 //! commands. Locks of others are resolved as Percolator does: by asking their primary key.
 
-use std::{
-    collections::BTreeMap,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
-    client::TransactionError,
-    command::{
-        CheckTxnStatus, Commit, Get, KvPair, Mutation, Prewrite, Request, ResolveLock, Rollback, Scan,
-        TxnStatus,
-    },
-    error::{CommandError, Error, LockInfo, Outcome},
+    client::{TransactionError, past_locks::Purpose},
+    command::{Commit, Get, KvPair, Mutation, Prewrite, Rollback, Scan},
+    error::{CommandError, Error, Outcome},
     storage::Storage,
-    txn::timestamp,
 };
 
 /// How long a transaction's locks live from its start, in milliseconds, if its client vanishes.
 const LOCK_TTL_MS: u64 = 3_000;
-/// The first pause before a lock is looked at again; each next one is twice as long, up to the last.
-const FIRST_PAUSE: Duration = Duration::from_millis(1);
-const LAST_PAUSE: Duration = Duration::from_millis(50);
 
 /// A transaction with snapshot isolation. Dropping it undoes nothing, since nothing was written before `commit`.
 ///
@@ -40,9 +29,9 @@ const LAST_PAUSE: Duration = Duration::from_millis(50);
 /// ```
 #[derive(Debug)]
 pub struct Transaction {
-    storage: Storage,
-    start_ts: u64,
-    timeout: Duration,
+    pub(super) storage: Storage,
+    pub(super) start_ts: u64,
+    pub(super) timeout: Duration,
     writes: BTreeMap<Vec<u8>, Mutation>,
 }
 
@@ -80,15 +69,26 @@ impl Transaction {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn scan(&self, start: &[u8], end: &[u8], limit: usize) -> Result<Vec<KvPair>, CommandError> {
-        self.past_locks(Purpose::Read, |bypass_locks| Scan {
-            start_key: start.to_vec(),
-            end_key: end.to_vec(),
-            limit,
-            read_ts: self.start_ts,
-            reverse: false,
-            key_only: false,
-            bypass_locks,
-        })
+        let (mut found, mut start) = (Vec::new(), start);
+        loop {
+            // To the end of the range, or of the region where that comes first.
+            let region = self.storage.region_of(start).range();
+            let is_last = region.end_key.is_empty() || !end.is_empty() && end <= region.end_key.as_slice();
+            let end_here = if is_last { end } else { &region.end_key };
+            found.extend(self.past_locks(Purpose::Read, |bypass_locks| Scan {
+                start_key: start.to_vec(),
+                end_key: end_here.to_vec(),
+                limit: limit - found.len(),
+                read_ts: self.start_ts,
+                reverse: false,
+                key_only: false,
+                bypass_locks,
+            })?);
+            if is_last || found.len() >= limit {
+                return Ok(found);
+            }
+            start = &region.end_key;
+        }
     }
 
     /// Sets a key at commit.
@@ -121,9 +121,17 @@ impl Transaction {
                 Ok(commit_ts) => commit_ts,
                 Err(error) => return Err(self.roll_back(error)),
             };
-            let keys = self.writes.keys().cloned().collect();
+            let mut regions = self.by_region().into_iter();
+            let keys = keys_of(regions.next().unwrap_or_default());
             match self.storage.execute(Commit { keys, start_ts: self.start_ts, commit_ts }) {
-                Outcome::Applied(()) => return Ok(commit_ts),
+                Outcome::Applied(()) => {
+                    // The primary key has decided. Where the others do not hear of it, their next readers ask it.
+                    for writes in regions {
+                        let keys = keys_of(writes);
+                        let _ = self.storage.execute(Commit { keys, start_ts: self.start_ts, commit_ts });
+                    }
+                    return Ok(commit_ts);
+                }
                 // A reader was promised meanwhile that nothing commits below its timestamp. A later one will do.
                 Outcome::NotExecuted(Error::CommitTsExpired { .. }) => {}
                 Outcome::NotExecuted(error) => return Err(self.roll_back(CommandError::NotExecuted(error))),
@@ -137,91 +145,41 @@ impl Transaction {
     }
 
     fn prewrite(&self, primary: &[u8]) -> Result<(), CommandError> {
-        let mutations: Vec<_> = self.writes.values().cloned().collect();
-        self.past_locks(Purpose::Write, |_| Prewrite {
-            txn_size: mutations.len() as u64,
-            mutations: mutations.clone(),
-            primary: primary.to_vec(),
-            start_ts: self.start_ts,
-            lock_ttl_ms: LOCK_TTL_MS,
-            min_commit_ts: 0,
+        self.by_region().into_iter().try_for_each(|mutations| {
+            self.past_locks(Purpose::Write, |_| Prewrite {
+                txn_size: self.writes.len() as u64,
+                mutations: mutations.clone(),
+                primary: primary.to_vec(),
+                start_ts: self.start_ts,
+                lock_ttl_ms: LOCK_TTL_MS,
+                min_commit_ts: 0,
+            })
         })
+    }
+
+    /// The writes of each region, for each of which a command is needed. The primary key is the first of the first.
+    fn by_region(&self) -> Vec<Vec<Mutation>> {
+        let mut regions: Vec<(u64, Vec<Mutation>)> = Vec::new();
+        for (key, mutation) in &self.writes {
+            let region = self.storage.region_of(key).range().id;
+            match regions.last_mut() {
+                Some((last, writes)) if *last == region => writes.push(mutation.clone()),
+                _ => regions.push((region, vec![mutation.clone()])),
+            }
+        }
+        regions.into_iter().map(|(_, writes)| writes).collect()
     }
 
     /// No commit was or will be proposed, so nothing of it is ever seen, whatever becomes of the rollback: locks that
     /// it cannot remove expire, and their next reader rolls them back.
     fn roll_back(&self, why: CommandError) -> TransactionError {
-        let keys = self.writes.keys().cloned().collect();
-        let _ = self.storage.execute(Rollback { keys, start_ts: self.start_ts });
+        for writes in self.by_region() {
+            let _ = self.storage.execute(Rollback { keys: keys_of(writes), start_ts: self.start_ts });
+        }
         TransactionError::RolledBack(why)
     }
-
-    /// Runs a command until no lock of another transaction is in its way, or the time is up.
-    fn past_locks<R: Request>(
-        &self,
-        purpose: Purpose,
-        request: impl Fn(Vec<u64>) -> R,
-    ) -> Result<R::Output, CommandError> {
-        let end = Instant::now() + self.timeout;
-        let mut pause = FIRST_PAUSE;
-        let mut bypass = Vec::new();
-        loop {
-            match self.storage.execute(request(bypass.clone())).into_result() {
-                Err(CommandError::NotExecuted(Error::KeyIsLocked(lock))) if Instant::now() < end => {
-                    match self.resolve(purpose, &lock)? {
-                        Resolved::Gone => {}
-                        Resolved::Passable => bypass.push(lock.start_ts),
-                        Resolved::Alive => {
-                            thread::sleep(pause);
-                            pause = (pause * 2).min(LAST_PAUSE);
-                        }
-                    }
-                }
-                other => return other,
-            }
-        }
-    }
-
-    /// Asks the lock's primary key for the fate of its transaction and lets this one key follow it.
-    fn resolve(&self, purpose: Purpose, lock: &LockInfo) -> Result<Resolved, CommandError> {
-        let current_ts = self.storage.timestamp().into_result()?;
-        let status = self.storage.execute(CheckTxnStatus {
-            primary: lock.primary.clone(),
-            lock_ts: lock.start_ts,
-            // A reader may push a living transaction behind its own timestamp; to a writer that is of no use.
-            caller_start_ts: if purpose == Purpose::Read { self.start_ts } else { 0 },
-            current_ts,
-            // Before it expires, its primary key may just not be prewritten yet.
-            rollback_if_not_exist: timestamp::is_expired(lock.start_ts, lock.ttl_ms, current_ts),
-        });
-        let commit_ts = match status.into_result() {
-            Ok(TxnStatus::Uncommitted { min_commit_ts_pushed: true, .. }) if purpose == Purpose::Read => {
-                return Ok(Resolved::Passable);
-            }
-            Ok(TxnStatus::Uncommitted { .. }) => return Ok(Resolved::Alive),
-            Err(CommandError::NotExecuted(Error::TxnNotFound { .. })) => return Ok(Resolved::Alive),
-            Ok(TxnStatus::Committed { commit_ts }) => commit_ts,
-            Ok(_) => 0,
-            Err(error) => return Err(error),
-        };
-        let resolve = ResolveLock { start_ts: lock.start_ts, commit_ts, keys: vec![lock.key.clone()] };
-        self.storage.execute(resolve).into_result().map(|()| Resolved::Gone)
-    }
 }
 
-/// What a transaction wants of a key that another one has locked.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Purpose {
-    Read,
-    Write,
-}
-
-/// What became of a lock that stood in the way.
-enum Resolved {
-    /// It is gone.
-    Gone,
-    /// It stays, but its transaction will commit later than this one reads.
-    Passable,
-    /// It stays.
-    Alive,
+fn keys_of(writes: Vec<Mutation>) -> Vec<Vec<u8>> {
+    writes.into_iter().map(|write| write.key().to_vec()).collect()
 }

@@ -47,6 +47,10 @@ impl Execute for Cleanup {
         vec![latch::txn(&self.key)]
     }
 
+    fn for_each_key(&self, each: &mut dyn FnMut(&[u8])) {
+        each(&self.key);
+    }
+
     fn size_bytes(&self) -> usize {
         size_of([self.key.as_slice()])
     }

@@ -46,6 +46,10 @@ impl Execute for Commit {
         latch::txn_keys(&self.keys)
     }
 
+    fn for_each_key(&self, each: &mut dyn FnMut(&[u8])) {
+        self.keys.iter().for_each(|key| each(key));
+    }
+
     fn size_bytes(&self) -> usize {
         size_of_keys(&self.keys)
     }

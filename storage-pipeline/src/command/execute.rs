@@ -22,6 +22,14 @@ pub(super) trait Execute: Sized {
         Vec::new()
     }
 
+    /// The keys that it names, as the user gave them, for whoever wants to know whose they are.
+    fn for_each_key(&self, _each: &mut dyn FnMut(&[u8])) {}
+
+    /// The range of keys that it reads, where it reads one. An empty end means no bound.
+    fn key_range(&self) -> Option<(&[u8], &[u8])> {
+        None
+    }
+
     fn size_bytes(&self) -> usize;
 
     fn process_blind(self) -> Result<Processed, Self> {

@@ -47,6 +47,10 @@ impl Execute for Get {
         validate::timestamp("read_ts", self.read_ts)
     }
 
+    fn for_each_key(&self, each: &mut dyn FnMut(&[u8])) {
+        each(&self.key);
+    }
+
     fn size_bytes(&self) -> usize {
         size_of([self.key.as_slice()]).saturating_add(size_of_timestamps(&self.bypass_locks))
     }
@@ -90,6 +94,10 @@ impl Execute for BatchGet {
     fn validate(&self, config: &Config) -> Result<(), InvalidCommand> {
         validate::keys("keys", &self.keys, config)?;
         validate::timestamp("read_ts", self.read_ts)
+    }
+
+    fn for_each_key(&self, each: &mut dyn FnMut(&[u8])) {
+        self.keys.iter().for_each(|key| each(key));
     }
 
     fn size_bytes(&self) -> usize {

@@ -126,6 +126,16 @@ macro_rules! commands {
                 match self { $(Self::$command(command) => latch::sorted(command.latches()),)* }
             }
 
+            /// Calls `each` for every key that it names, as the user gave it.
+            pub(crate) fn for_each_key(&self, each: &mut dyn FnMut(&[u8])) {
+                match self { $(Self::$command(command) => command.for_each_key(each),)* }
+            }
+
+            /// The range of keys that it reads, where it reads one. An empty end means no bound.
+            pub(crate) fn key_range(&self) -> Option<(&[u8], &[u8])> {
+                match self { $(Self::$command(command) => command.key_range(),)* }
+            }
+
             /// The bytes of its keys and values with what each costs besides, for the bound of bytes in flight.
             #[must_use]
             pub fn size_bytes(&self) -> usize {

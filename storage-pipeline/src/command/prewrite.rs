@@ -103,6 +103,10 @@ impl Execute for Prewrite {
         self.mutations.iter().map(|mutation| latch::txn(mutation.key())).collect()
     }
 
+    fn for_each_key(&self, each: &mut dyn FnMut(&[u8])) {
+        self.mutations.iter().for_each(|mutation| each(mutation.key()));
+    }
+
     fn size_bytes(&self) -> usize {
         // Every lock carries the primary key.
         let items = |each| [Mutation::key(each), each.value().unwrap_or_default(), &self.primary];

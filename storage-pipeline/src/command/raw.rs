@@ -39,6 +39,10 @@ impl Execute for RawPut {
         vec![latch::raw(&self.key)]
     }
 
+    fn for_each_key(&self, each: &mut dyn FnMut(&[u8])) {
+        each(&self.key);
+    }
+
     fn size_bytes(&self) -> usize {
         size_of([self.key.as_slice(), &self.value])
     }
@@ -74,6 +78,10 @@ impl Execute for RawDelete {
 
     fn latches(&self) -> Vec<u64> {
         vec![latch::raw(&self.key)]
+    }
+
+    fn for_each_key(&self, each: &mut dyn FnMut(&[u8])) {
+        each(&self.key);
     }
 
     fn size_bytes(&self) -> usize {
@@ -125,6 +133,10 @@ impl Execute for RawCompareAndSwap {
 
     fn latches(&self) -> Vec<u64> {
         vec![latch::raw(&self.key)]
+    }
+
+    fn for_each_key(&self, each: &mut dyn FnMut(&[u8])) {
+        each(&self.key);
     }
 
     fn size_bytes(&self) -> usize {

@@ -36,6 +36,10 @@ impl Execute for RawGet {
         validate::key("key", &self.key, config)
     }
 
+    fn for_each_key(&self, each: &mut dyn FnMut(&[u8])) {
+        each(&self.key);
+    }
+
     fn size_bytes(&self) -> usize {
         size_of([self.key.as_slice()])
     }
@@ -78,6 +82,10 @@ impl Execute for RawScan {
         validate::bound("start_key", &self.start_key, config)?;
         validate::bound("end_key", &self.end_key, config)?;
         validate::limit("limit", self.limit)
+    }
+
+    fn key_range(&self) -> Option<(&[u8], &[u8])> {
+        Some((&self.start_key, &self.end_key))
     }
 
     fn size_bytes(&self) -> usize {

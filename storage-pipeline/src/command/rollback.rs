@@ -47,6 +47,10 @@ impl Execute for Rollback {
         latch::txn_keys(&self.keys)
     }
 
+    fn for_each_key(&self, each: &mut dyn FnMut(&[u8])) {
+        self.keys.iter().for_each(|key| each(key));
+    }
+
     fn size_bytes(&self) -> usize {
         size_of_keys(&self.keys)
     }

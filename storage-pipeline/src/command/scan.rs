@@ -56,6 +56,10 @@ impl Execute for Scan {
         validate::timestamp("read_ts", self.read_ts)
     }
 
+    fn key_range(&self) -> Option<(&[u8], &[u8])> {
+        Some((&self.start_key, &self.end_key))
+    }
+
     fn size_bytes(&self) -> usize {
         size_of([self.start_key.as_slice(), &self.end_key])
             .saturating_add(size_of_timestamps(&self.bypass_locks))

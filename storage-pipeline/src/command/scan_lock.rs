@@ -47,6 +47,10 @@ impl Execute for ScanLock {
         validate::limit("limit", self.limit)
     }
 
+    fn key_range(&self) -> Option<(&[u8], &[u8])> {
+        Some((&self.start_key, &self.end_key))
+    }
+
     fn size_bytes(&self) -> usize {
         size_of([self.start_key.as_slice(), &self.end_key])
     }

@@ -46,6 +46,10 @@ impl Execute for TxnHeartBeat {
         vec![latch::txn(&self.primary)]
     }
 
+    fn for_each_key(&self, each: &mut dyn FnMut(&[u8])) {
+        each(&self.primary);
+    }
+
     fn size_bytes(&self) -> usize {
         size_of([self.primary.as_slice()])
     }

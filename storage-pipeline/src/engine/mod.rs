@@ -5,6 +5,8 @@ use std::{fmt, sync::Arc};
 pub mod memory;
 pub mod modify;
 #[cfg(feature = "store")]
+pub(crate) mod region;
+#[cfg(feature = "store")]
 pub mod rocks;
 
 pub use modify::Modify;

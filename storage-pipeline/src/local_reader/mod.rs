@@ -14,6 +14,7 @@ use crate::{
     mailbox::{Mailbox, Refused},
     observe::{FailPoint, Moment, Observer},
     raftstore::router::Router,
+    region::FIRST_REGION,
     scheduler::task::Job,
     worker_pool::WorkerTask,
 };
@@ -21,15 +22,32 @@ use crate::{
 /// Serves snapshots from any thread. No caller waits here: a job that needs ReadIndex is a message to the raftstore.
 #[derive(Clone)]
 pub(crate) struct LocalReader {
-    pub(crate) engine: Arc<dyn Engine>,
-    pub(crate) lease: SharedLease,
+    /// In the order of their ids.
+    pub(crate) regions: Box<[RegionReader]>,
     pub(crate) policy: ReadPolicy,
-    pub(crate) router: Router,
     pub(crate) workers: Mailbox<WorkerTask>,
     pub(crate) observer: Observer,
 }
 
+/// How one region is read, and reached.
+#[derive(Clone)]
+pub(crate) struct RegionReader {
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) lease: SharedLease,
+    pub(crate) router: Router,
+}
+
 impl LocalReader {
+    /// A region that the store has.
+    pub(crate) fn of(&self, region: u64) -> &RegionReader {
+        self.find(region).expect("whoever names a region has looked for it")
+    }
+
+    /// A region, if the store has it.
+    pub(crate) fn find(&self, region: u64) -> Option<&RegionReader> {
+        self.regions.get(usize::try_from(region.checked_sub(FIRST_REGION)?).ok()?)
+    }
+
     /// Takes a snapshot for the job and sends both to the worker pool, now or once the raftstore has confirmed that
     /// this replica still leads.
     ///
@@ -39,16 +57,17 @@ impl LocalReader {
         if self.observer.fails(FailPoint::SnapshotRefused) {
             return Err((job, Error::SchedTooBusy));
         }
+        let RegionReader { engine, lease, router } = self.of(job.task.context().region);
         if self.policy == ReadPolicy::Lease {
-            let snapshot = self.engine.snapshot();
+            let snapshot = engine.snapshot();
             // The clock is read after the snapshot was taken: a lease that is valid now was valid then.
-            if let Some(term) = self.lease.term_at(clock::now()) {
+            if let Some(term) = lease.term_at(clock::now()) {
                 self.observer.note(Moment::SnapshotTaken { cid: job.task.context().cid, under_lease: true });
                 let task = WorkerTask::Process { job, snapshot, term };
                 return self.workers.send(task).map_err(|task| (task.into_job(), Error::Closed));
             }
         }
-        self.router.read(job).map_err(|refused| match refused {
+        router.read(job).map_err(|refused| match refused {
             Refused::Full(job) => (job, Error::SchedTooBusy),
             Refused::Closed(job) => (job, Error::Closed),
         })
@@ -57,7 +76,7 @@ impl LocalReader {
     /// The raftstore's part: leadership of `term` was confirmed after the job came, and everything committed then is
     /// applied now.
     pub(crate) fn confirmed(&self, job: Job, term: u64) -> Result<(), (Job, Error)> {
-        let snapshot = self.engine.snapshot();
+        let snapshot = self.of(job.task.context().region).engine.snapshot();
         self.observer.note(Moment::SnapshotTaken { cid: job.task.context().cid, under_lease: false });
         let task = WorkerTask::Process { job, snapshot, term };
         self.workers.send(task).map_err(|task| (task.into_job(), Error::Closed))
@@ -66,6 +85,7 @@ impl LocalReader {
 
 impl fmt::Debug for LocalReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LocalReader").field("lease", &self.lease).field("policy", &self.policy).finish()
+        let leases: Vec<_> = self.regions.iter().map(|region| &region.lease).collect();
+        f.debug_struct("LocalReader").field("leases", &leases).field("policy", &self.policy).finish()
     }
 }

@@ -1,7 +1,7 @@
 //! The raft log and hard state as raft reads them, over a [`LogEngine`] that keeps them: recent entries and all terms
 //! are answered from memory. Hands on [`LogStorage`], which the raft node owns.
 
-use raft::eraftpb::{ConfState, Entry, EntryType, HardState};
+use raft::eraftpb::{ConfState, HardState};
 
 mod codec;
 mod engine;
@@ -13,6 +13,9 @@ mod recent;
 mod recover;
 mod restart;
 mod rocks_log;
+mod rocks_options;
+mod shared;
+mod staged;
 mod wal;
 mod wal_room;
 
@@ -22,9 +25,11 @@ pub use memory_log::{Fault, MemoryLog};
 pub use raft_engine::RaftEngineLog;
 pub use recover::RecoverError;
 pub use rocks_log::RocksLog;
+pub use shared::RegionLog;
 
 use crate::{engine::EngineError, raftstore::snapshot::Snapshots};
 use recent::Known;
+use staged::Staged;
 
 /// The log of one replica.
 ///
@@ -32,7 +37,7 @@ use recent::Known;
 /// may report success for bytes that the operating system has already dropped. Every later write is refused with the
 /// first fault; reading goes on.
 pub struct LogStorage {
-    engine: Box<dyn LogEngine>,
+    engine: RegionLog,
     conf_state: ConfState,
     hard_state: HardState,
     /// Entries up to here are forgotten.
@@ -44,6 +49,8 @@ pub struct LogStorage {
     applied_before: u64,
     known: Known,
     snapshots: Option<Snapshots>,
+    /// What is to be written next, alone or with what other regions write.
+    staged: Option<Staged>,
     fault: Option<EngineError>,
 }
 
@@ -56,18 +63,19 @@ impl LogStorage {
     /// # Errors
     /// The engine's refusal, or what is inconsistent.
     pub fn open(
-        mut engine: Box<dyn LogEngine>,
+        engine: impl Into<RegionLog>,
         conf_state: ConfState,
         applied_index: u64,
     ) -> Result<Self, RecoverError> {
+        let engine = engine.into();
         let recovered = engine.recover()?;
-        let known = recover::check(&*engine, &recovered, applied_index)?;
+        let known = recover::check(&engine, &recovered, applied_index)?;
         engine.sync()?;
         let log = Self::new(engine, conf_state, recovered, known);
         Ok(Self { applied_before: applied_index, ..log })
     }
 
-    fn new(engine: Box<dyn LogEngine>, conf_state: ConfState, recovered: Recovered, known: Known) -> Self {
+    fn new(engine: RegionLog, conf_state: ConfState, recovered: Recovered, known: Known) -> Self {
         let Recovered { hard_state, truncated, last_index } = recovered;
         Self {
             engine,
@@ -79,6 +87,7 @@ impl LogStorage {
             applied_before: 0,
             known,
             snapshots: None,
+            staged: None,
             fault: None,
         }
     }
@@ -95,56 +104,7 @@ impl LogStorage {
         Position { index, term: self.known.terms.of(index) }
     }
 
-    /// Persists what a round asks for in one write: entries, which replace everything at and after the first one's
-    /// index, and the hard state. With `sync` they are durable afterwards.
-    ///
-    /// A hard state that differs by its commit index alone is not written: Raft counts it as volatile, because it is
-    /// learnt again, and writing it with every entry costs half as much as the entry. With a change of members it is written:
-    /// an earlier change is committed by then, and whoever has the later one in its log must not ask for votes before it
-    /// has applied the earlier one, not after a restart either. Else it could commit the later one by a majority of
-    /// those who voted before both.
-    ///
-    /// # Errors
-    /// The engine's refusal, or the first fault of an earlier call. Nothing of this call may be acknowledged.
-    pub fn persist(
-        &mut self,
-        entries: Vec<Entry>,
-        hard_state: Option<HardState>,
-        sync: bool,
-    ) -> Result<(), EngineError> {
-        self.check_fault()?;
-        if let Err(error) = self.check_append(&entries) {
-            return Err(self.poison(error));
-        }
-        let mut vote_changed = false;
-        if let Some(new) = hard_state {
-            vote_changed = (new.term, new.vote) != (self.hard_state.term, self.hard_state.vote);
-            self.hard_state = new;
-        }
-        let is_normal = |entry: &Entry| entry.get_entry_type() == EntryType::EntryNormal;
-        let keeps_state = vote_changed || !entries.iter().all(is_normal);
-        if entries.is_empty() && !vote_changed && !sync {
-            return Ok(());
-        }
-        let write = LogWrite {
-            entries: &entries,
-            hard_state: keeps_state.then_some(&self.hard_state),
-            truncated: self.truncate_next.then_some(self.truncated),
-            restart: false,
-            sync,
-        };
-        if let Err(error) = self.engine.write(&write) {
-            return Err(self.poison(error));
-        }
-        self.truncate_next = false;
-        if let Some(last) = entries.last() {
-            self.last_index = last.index;
-            self.known.append(entries);
-        }
-        Ok(())
-    }
-
-    /// Entries up to here are committed. It is written as [`persist`](Self::persist) says.
+    /// Entries up to here are committed. It is written as [`stage`](Self::stage) says.
     pub(crate) fn committed(&mut self, index: u64) {
         self.hard_state.commit = self.hard_state.commit.max(index);
     }
@@ -212,23 +172,6 @@ impl LogStorage {
     fn poison(&mut self, error: EngineError) -> EngineError {
         self.fault = Some(error.clone());
         error
-    }
-
-    /// Raft never asks for anything else; if it did, the log must not follow.
-    fn check_append(&self, entries: &[Entry]) -> Result<(), EngineError> {
-        let Some(first) = entries.first() else { return Ok(()) };
-        let lowest = self.truncated.index.max(self.hard_state.commit) + 1;
-        if first.index < lowest || first.index > self.last_index + 1 {
-            let (index, last) = (first.index, self.last_index);
-            let what = format!("entry {index} is outside of what may be appended: {lowest} to {}", last + 1);
-            return Err(EngineError::new(what));
-        }
-        let index = first.index - 1;
-        let mut before = Position { index, term: self.known.terms.of(index) };
-        for entry in entries {
-            before = before.followed_by(entry).map_err(EngineError::new)?;
-        }
-        Ok(())
     }
 }
 

@@ -23,7 +23,14 @@ pub(crate) struct Proposal {
     pub(crate) response: Response,
 }
 
-/// A message to the raftstore.
+/// A message to the raftstore about one region.
+#[derive(Debug)]
+pub(crate) struct ToRegion {
+    pub(crate) region: u64,
+    pub(crate) message: StoreMsg,
+}
+
+/// What a region is told.
 #[derive(Debug)]
 pub(crate) enum StoreMsg {
     /// Replicate a change.

@@ -1,4 +1,4 @@
-//! One replica of one raft group: decides what raft's answers mean for proposals, reads and the lease. It knows no
+//! One replica of one region's raft group: decides what raft's answers mean for proposals, reads and the lease. It knows no
 //! thread, channel or clock; what is to be done is returned as [`Effects`].
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
@@ -19,6 +19,7 @@ use crate::{
         msg::{ApplyRes, Proposal},
         proposals::{Pending, Proposals},
         reads::Reads,
+        round::Begun,
         snapshot::OutgoingSnapshot,
         transport::Transport,
     },
@@ -69,6 +70,8 @@ pub(crate) struct Peer {
     pub(super) most_committed_bytes: u64,
     /// A change of members that its caller waits for.
     pub(super) changing: Option<PendingChange>,
+    /// A part of a round that waits for the log.
+    pub(super) begun: Option<Begun>,
     pub(super) observer: Observer,
 }
 
@@ -110,6 +113,7 @@ impl Peer {
             most_applying_bytes,
             most_committed_bytes,
             changing: None,
+            begun: None,
             observer,
         }
     }
@@ -180,11 +184,23 @@ impl Peer {
             || (self.leads.is_some() && !self.lease.has_own_term_applied())
     }
 
+    /// Lets confirmed reads go for which apply has come far enough. One that was confirmed under a term that has ended
+    /// is still right to read, but nothing may be proposed on it: `propose` compares the terms.
+    pub(super) fn release_reads(&mut self, effects: &mut Effects) {
+        let applied = if planted!(ReadsUnapplied) { u64::MAX } else { self.applied };
+        effects.readable.extend(self.reads.take_applied(applied));
+    }
+
     /// Sends what had to wait for the effects before it.
     pub(crate) fn send_withheld(&self, messages: Vec<Message>) {
         if !messages.is_empty() {
-            self.transport.send(messages);
+            self.transport.send(self.region(), messages);
         }
+    }
+
+    /// Id of the region.
+    pub(crate) fn region(&self) -> u64 {
+        self.node.store().engine().region()
     }
 
     /// The way to the other replicas.

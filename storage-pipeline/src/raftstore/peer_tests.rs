@@ -9,7 +9,7 @@ use crate::{
     error::{Cause, Outcome},
     members::{MemberChange, MemberChangeRefused, Members},
     raftstore::{
-        log_storage::{MemoryLog, Position},
+        log_storage::{LogEngine, MemoryLog, Position},
         msg::ChangeMembers,
         snapshot::{SnapshotChunk, Snapshots},
         staging::Staging,
@@ -35,6 +35,7 @@ fn task(hashes: &[u64]) -> (Task, Heard) {
     let heard = Heard::default();
     let context = TaskContext {
         cid: 1,
+        region: 1,
         hashes: hashes.into(),
         deadline: Instant::now() + Duration::from_secs(60),
         bytes: 1,
@@ -61,7 +62,7 @@ const LEASE: Duration = Duration::from_millis(80);
 struct Sent(Arc<Mutex<Vec<Message>>>);
 
 impl Transport for Sent {
-    fn send(&self, messages: Vec<Message>) {
+    fn send(&self, _: u64, messages: Vec<Message>) {
         self.0.lock().unwrap().extend(messages);
     }
 }
@@ -76,7 +77,7 @@ impl Sent {
 /// One of three voters, whose two fellows are this test.
 fn voter(log: MemoryLog) -> (Peer, Sent) {
     let voters = ConfState { voters: vec![1, 2, 3], ..ConfState::default() };
-    let log = LogStorage::open(Box::new(log), voters, 0).unwrap();
+    let log = LogStorage::open(Box::new(log) as Box<dyn LogEngine>, voters, 0).unwrap();
     let config = raft::Config {
         id: 1,
         election_tick: 10,
@@ -440,7 +441,7 @@ fn a_voter_that_was_never_in_a_term_has_promised_nothing() {
 struct Syncs(MemoryLog, Arc<Mutex<Vec<(MessageType, u64)>>>);
 
 impl Transport for Syncs {
-    fn send(&self, messages: Vec<Message>) {
+    fn send(&self, _: u64, messages: Vec<Message>) {
         let syncs = self.0.syncs();
         self.1.lock().unwrap().extend(messages.iter().map(|message| (message.get_msg_type(), syncs)));
     }
@@ -486,7 +487,7 @@ fn votes_and_acknowledgements_follow_the_sync_and_a_leaders_entries_do_not_wait_
 fn one_that_elects_itself_says_nothing_in_a_term_that_a_crash_would_undo() {
     let log = MemoryLog::default();
     let members = ConfState { voters: vec![1], learners: vec![2], ..ConfState::default() };
-    let storage = LogStorage::open(Box::new(log.clone()), members, 0).unwrap();
+    let storage = LogStorage::open(Box::new(log.clone()) as Box<dyn LogEngine>, members, 0).unwrap();
     let opened = log.syncs();
     let config = raft::Config { id: 1, ..Default::default() };
     let node = RawNode::new(&config, storage, &crate::raft_log::slog_to_tracing()).unwrap();
@@ -613,7 +614,7 @@ fn a_snapshot_that_may_hold_a_proposals_entry_leaves_its_fate_in_doubt() {
     assert!(round(&mut peer).settled.is_empty(), "its chunk is missing");
     let position = Position { index: 3, term: 2 };
     let changes = crate::engine::modify::encode(&[]);
-    staging.stage(&SnapshotChunk { from: 3, to: 1, position, number: 0, changes }).unwrap();
+    staging.stage(&SnapshotChunk { region: 1, from: 3, to: 1, position, number: 0, changes }).unwrap();
     peer.step(snapshot(1)).unwrap();
     let effects = round(&mut peer);
     assert_eq!(effects.apply.iter().filter_map(|task| task.snapshot).collect::<Vec<_>>(), [position]);
@@ -776,7 +777,7 @@ fn a_change_that_a_snapshot_stands_for_is_not_told_to_raft_again() {
         // Replica 4 has come and gone, as the snapshot has it.
         let position = Position { index: 9, term: 2 };
         let changes = crate::engine::modify::encode(&[]);
-        staging.stage(&SnapshotChunk { from: 3, to: 1, position, number: 0, changes }).unwrap();
+        staging.stage(&SnapshotChunk { region: 1, from: 3, to: 1, position, number: 0, changes }).unwrap();
         let conf_state = Some(ConfState { voters: vec![1, 2, 3], ..ConfState::default() });
         let metadata = Some(raft::eraftpb::SnapshotMetadata { conf_state, index: 9, term: 2 });
         let snapshot = Some(raft::eraftpb::Snapshot { data: 1u64.to_be_bytes().to_vec(), metadata });
@@ -816,7 +817,7 @@ fn an_acknowledgement_of_what_was_never_sent_counts_for_nothing() {
 fn an_only_voter_keeps_what_it_has_committed_with_the_next_change_of_members() {
     let log = MemoryLog::default();
     let members = ConfState { voters: vec![1], learners: vec![2], ..ConfState::default() };
-    let storage = LogStorage::open(Box::new(log.clone()), members.clone(), 0).unwrap();
+    let storage = LogStorage::open(Box::new(log.clone()) as Box<dyn LogEngine>, members.clone(), 0).unwrap();
     let config = raft::Config { id: 1, ..Default::default() };
     let node = RawNode::new(&config, storage, &crate::raft_log::slog_to_tracing()).unwrap();
     let (lease, now) = (LeaseTracker::new(LEASE), Instant::now());
@@ -836,6 +837,6 @@ fn an_only_voter_keeps_what_it_has_committed_with_the_next_change_of_members() {
     drop(peer);
     log.lose_power();
     // Else it could lead after a crash by its own vote alone, beside the one who votes now.
-    let again = LogStorage::open(Box::new(log), members, 0).unwrap();
+    let again = LogStorage::open(Box::new(log) as Box<dyn LogEngine>, members, 0).unwrap();
     assert_eq!(again.hard_state().commit, 2);
 }

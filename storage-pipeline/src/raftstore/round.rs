@@ -1,7 +1,9 @@
-//! A round of a peer: everything that raft asks for at one time, with one log write and one sync for all of it. Pure but
-//! for the log, which it writes.
+//! A peer's part of a round: what raft asks for at one time, before the write of the log and after it. Pure but for the log.
 
-use raft::eraftpb::{Entry, HardState, Message, MessageType, Snapshot};
+use raft::{
+    Ready,
+    eraftpb::{Entry, HardState, Message, MessageType, Snapshot},
+};
 
 use crate::{
     apply::task::ApplyTask,
@@ -10,6 +12,7 @@ use crate::{
     observe::{FailPoint, Moment},
     planted::planted,
     raftstore::{
+        log_storage::Position,
         peer::{Effects, Peer},
         snapshot::{self, OutgoingSnapshot},
     },
@@ -19,57 +22,79 @@ use crate::{
 /// Most bytes of keys and values in one chunk of a snapshot. Where apply is given less at a time, that is the bound.
 const CHUNK_BYTES: u64 = 256 << 10;
 
+/// What a peer has begun and goes on with once the log is written.
+pub(super) struct Begun {
+    ready: Ready,
+    /// Messages that acknowledge what is being written.
+    once_durable: Vec<Message>,
+    /// Whether the write is synced; nothing where there is none.
+    writes: Option<bool>,
+    /// The place behind which the log begins anew.
+    restart: Option<Position>,
+}
+
 impl Peer {
-    /// Does everything that raft asks for now. One log write and one sync cover all that was proposed before.
-    ///
-    /// # Errors
-    /// The log's refusal. The peer must not be used any more: raft has not been told.
-    pub(crate) fn round(&mut self, effects: &mut Effects) -> Result<(), EngineError> {
-        self.ask_reads();
-        while self.has_work() {
-            let mut ready = self.node.ready();
-            // What is confirmed here was asked in the term that this replica led until now: the others are answered as
-            // soon as the role changes.
-            let term = self.leads.unwrap_or(0);
-            for state in ready.take_read_states() {
-                let Ok(question) = state.request_ctx.try_into().map(u64::from_be_bytes) else { continue };
-                self.reads.confirm(question, state.index, term);
-                self.lease.confirmed(question);
-            }
-            // A leader's entries leave for the others while its own disk works on them.
-            let (at_once, mut once_durable) = (ready.take_messages(), ready.take_persisted_messages());
-            let (entries, hard_state) = (ready.take_entries(), ready.hs().cloned());
-            if at_once.is_empty() || self.is_new_vote(hard_state.as_ref()) {
-                // A replica that elects itself alone leads before its vote is durable. It must not speak in a term that
-                // a crash makes it forget, and begin a second time.
-                once_durable.extend(at_once);
-            } else {
-                self.send(at_once, effects);
-            }
-            if planted!(AcknowledgesEarly) {
-                self.send(std::mem::take(&mut once_durable), effects);
-            }
-            self.commit(ready.take_committed_entries(), effects);
-            if ready.snapshot().is_empty() {
-                self.persist(entries, hard_state, ready.must_sync())?;
-            } else {
-                self.restart(ready.snapshot(), entries, hard_state, effects)?;
-            }
-            self.send(once_durable, effects);
-            let mut light = self.node.advance_append(ready);
-            if let Some(commit) = light.commit_index() {
-                // An only voter commits by its own write. No hard state tells of that later.
-                self.node.mut_store().committed(commit);
-            }
-            self.skip_to_snapshot();
-            self.send(light.take_messages(), effects);
-            self.commit(light.take_committed_entries(), effects);
-            // Last, so that entries and confirmations in the same Ready find those who wait for them.
-            self.follow_role(effects);
-            self.release_reads(effects);
-            self.ask_reads();
+    /// Takes what raft asks for, up to the write of the log. Says whether there was anything.
+    pub(super) fn begin(&mut self, effects: &mut Effects) -> Result<bool, EngineError> {
+        if !self.has_work() {
+            return Ok(false);
         }
-        Ok(())
+        let mut ready = self.node.ready();
+        // What is confirmed here was asked in the term that this replica led until now: the others are answered as
+        // soon as the role changes.
+        let term = self.leads.unwrap_or(0);
+        for state in ready.take_read_states() {
+            let Ok(question) = state.request_ctx.try_into().map(u64::from_be_bytes) else { continue };
+            self.reads.confirm(question, state.index, term);
+            self.lease.confirmed(question);
+        }
+        // A leader's entries leave for the others while its own disk works on them.
+        let (at_once, mut once_durable) = (ready.take_messages(), ready.take_persisted_messages());
+        let (entries, hard_state) = (ready.take_entries(), ready.hs().cloned());
+        if at_once.is_empty() || self.is_new_vote(hard_state.as_ref()) {
+            // A replica that elects itself alone leads before its vote is durable. It must not speak in a term that
+            // a crash makes it forget, and begin a second time.
+            once_durable.extend(at_once);
+        } else {
+            self.send(at_once, effects);
+        }
+        if planted!(AcknowledgesEarly) {
+            self.send(std::mem::take(&mut once_durable), effects);
+        }
+        self.commit(ready.take_committed_entries(), effects);
+        let (mut writes, mut restart) = (None, None);
+        if !ready.snapshot().is_empty() {
+            restart = Some(self.stage_restart(ready.snapshot(), entries, hard_state)?);
+        } else if !entries.is_empty() || hard_state.is_some() {
+            writes = Some(self.stage(entries, hard_state, ready.must_sync())?);
+        }
+        self.begun = Some(Begun { ready, once_durable, writes, restart });
+        Ok(true)
+    }
+
+    /// Goes on with what was begun, now that the log is written.
+    pub(super) fn go_on(&mut self, effects: &mut Effects) {
+        let Some(Begun { ready, once_durable, writes, restart }) = self.begun.take() else { return };
+        if let Some(synced) = writes {
+            let last_index = self.node.raft.raft_log.last_index();
+            self.observer.note(Moment::LogWritten { last_index, synced });
+        }
+        if let Some(position) = restart {
+            self.restarted(position, effects);
+        }
+        self.send(once_durable, effects);
+        let mut light = self.node.advance_append(ready);
+        if let Some(commit) = light.commit_index() {
+            // An only voter commits by its own write. No hard state tells of that later.
+            self.node.mut_store().committed(commit);
+        }
+        self.skip_to_snapshot();
+        self.send(light.take_messages(), effects);
+        self.commit(light.take_committed_entries(), effects);
+        // Last, so that entries and confirmations in the same Ready find those who wait for them.
+        self.follow_role(effects);
+        self.release_reads(effects);
+        self.ask_reads();
     }
 
     /// Whether raft asks for something that is to be done now. Where apply is behind by its bound that is only what others
@@ -92,17 +117,14 @@ impl Peer {
             || self.led_term() != self.leads
     }
 
-    /// The round at a close: what was proposed goes to apply however far that lags, because nobody will report its
-    /// progress. The bound of commands in flight bounds this too.
-    ///
-    /// # Errors
-    /// As [`round`](Self::round).
-    pub(crate) fn last_round(&mut self, effects: &mut Effects) -> Result<(), EngineError> {
-        if self.proposals.is_empty() {
-            return Ok(());
+    /// Before the round at a close: what was proposed goes to apply however far that lags, because nobody will report its
+    /// progress. The bound of commands in flight bounds this too. Says whether there is anything.
+    pub(crate) fn let_all_go(&mut self) -> bool {
+        let any = !self.proposals.is_empty();
+        if any {
+            self.most_applying_bytes = usize::MAX;
         }
-        self.most_applying_bytes = usize::MAX;
-        self.round(effects)
+        any
     }
 
     /// Whether a hard state holds a term or a vote that the log does not.
@@ -112,27 +134,34 @@ impl Peer {
     }
 
     /// A snapshot takes the place of the log. It is complete and synced beside the data; apply installs it in its turn.
-    fn restart(
+    fn stage_restart(
         &mut self,
         snapshot: &Snapshot,
         entries: Vec<Entry>,
         hard_state: Option<HardState>,
-        effects: &mut Effects,
-    ) -> Result<(), EngineError> {
-        let manifest = snapshot::manifest(snapshot);
-        let position = manifest.position;
-        self.observer.note(Moment::LogWriting { entries: entries.len() });
-        if self.observer.fails(FailPoint::LogWrite) {
-            return Err(EngineError::new("injected failure of a log write"));
-        }
-        self.node.mut_store().restart(position, entries, hard_state)?;
+    ) -> Result<Position, EngineError> {
+        let position = snapshot::manifest(snapshot).position;
+        self.write_may_fail(entries.len())?;
+        self.node.mut_store().stage_restart(position, entries, hard_state)?;
+        Ok(position)
+    }
+
+    /// The log begins behind a snapshot.
+    fn restarted(&mut self, position: Position, effects: &mut Effects) {
         self.observer.note(Moment::LogWritten { last_index: position.index, synced: true });
         // Whether their entries are among those that the snapshot stands for, nobody here can tell any more.
         for pending in self.proposals.take_through(position.index) {
             let reply = Outcome::Indeterminate(Cause::SnapshotInstalled);
             effects.settled.push(Settled::without_entry(pending.task, reply));
         }
-        effects.apply.push(ApplyTask { snapshot: Some(position), ..ApplyTask::default() });
+        effects.apply.push(ApplyTask { snapshot: Some(position), ..self.apply_task() });
+    }
+
+    fn write_may_fail(&self, entries: usize) -> Result<(), EngineError> {
+        self.observer.note(Moment::LogWriting { entries });
+        if self.observer.fails(FailPoint::LogWrite) {
+            return Err(EngineError::new("injected failure of a log write"));
+        }
         Ok(())
     }
 
@@ -158,36 +187,30 @@ impl Peer {
         for message in messages.extract_if(.., is_snapshot) {
             let bytes = CHUNK_BYTES.min(self.most_committed_bytes) as usize;
             if let Some(chunks) = self.node.store().chunks_for(message.to, bytes) {
-                effects.snapshots.push(OutgoingSnapshot { message, chunks });
+                let region = self.region();
+                effects.snapshots.push(OutgoingSnapshot { region, message, chunks });
             }
         }
         if !messages.is_empty() {
-            self.transport.send(messages);
+            self.transport.send(self.region(), messages);
         }
     }
 
-    fn persist(
+    /// Says whether the write will be synced.
+    fn stage(
         &mut self,
         entries: Vec<Entry>,
         hard_state: Option<HardState>,
         sync: bool,
-    ) -> Result<(), EngineError> {
-        if entries.is_empty() && hard_state.is_none() {
-            return Ok(());
-        }
-        self.observer.note(Moment::LogWriting { entries: entries.len() });
-        if self.observer.fails(FailPoint::LogWrite) {
-            return Err(EngineError::new("injected failure of a log write"));
-        }
+    ) -> Result<bool, EngineError> {
+        self.write_may_fail(entries.len())?;
         let forgets = match entries.as_slice() {
             [] => planted!(UnsyncedVote),
             _ => planted!(UnsyncedAppend),
         };
         let sync = sync && !forgets;
-        self.node.mut_store().persist(entries, hard_state, sync)?;
-        let last_index = self.node.raft.raft_log.last_index();
-        self.observer.note(Moment::LogWritten { last_index, synced: sync });
-        Ok(())
+        self.node.mut_store().stage(entries, hard_state, sync)?;
+        Ok(sync)
     }
 
     /// Hands committed entries to apply, with every proposal whose place they reach.
@@ -195,25 +218,19 @@ impl Peer {
         let Some(last) = entries.last().map(|entry| entry.index) else { return };
         let bytes = entries.iter().map(|entry| entry.data.len() + size_of::<Entry>()).sum();
         self.applying_bytes += bytes;
-        effects.apply.push(ApplyTask {
-            entries,
-            proposals: self.proposals.take_through(last),
-            bytes,
-            snapshot: None,
-        });
+        let proposals = self.proposals.take_through(last);
+        effects.apply.push(ApplyTask { entries, proposals, bytes, ..self.apply_task() });
+    }
+
+    /// A task of this region with nothing in it.
+    fn apply_task(&self) -> ApplyTask {
+        ApplyTask { region: self.region(), ..ApplyTask::default() }
     }
 
     /// Asks raft to confirm the leadership for the reads that wait for that.
-    fn ask_reads(&mut self) {
+    pub(super) fn ask_reads(&mut self) {
         if self.reads.has_unasked() {
             self.ask();
         }
-    }
-
-    /// Lets confirmed reads go for which apply has come far enough. One that was confirmed under a term that has ended
-    /// is still right to read, but nothing may be proposed on it: `propose` compares the terms.
-    pub(super) fn release_reads(&mut self, effects: &mut Effects) {
-        let applied = if planted!(ReadsUnapplied) { u64::MAX } else { self.applied };
-        effects.readable.extend(self.reads.take_applied(applied));
     }
 }

@@ -1,26 +1,34 @@
-//! The raftstore's handle for everybody else. A refused message comes back with everything it owns.
+//! A region's handle in the raftstore for everybody else. A refused message comes back with everything it owns.
 
 use crate::{
     mailbox::{Mailbox, Refused},
     observe::{FailPoint, Observer},
     raftstore::{
-        msg::{ApplyRes, ChangeMembers, Proposal, StoreMsg},
+        msg::{ApplyRes, ChangeMembers, Proposal, StoreMsg, ToRegion},
         transport::{Message, MessageRefused},
     },
+    region::FIRST_REGION,
     scheduler::task::Job,
 };
 
-/// Sends to the raftstore. Proposals and reads are bounded, reports never are: their room was reserved at admission.
+/// Sends to the raftstore, about one region. Proposals and reads are bounded, reports never are: their room was reserved at admission.
 #[derive(Clone, Debug)]
 pub(crate) struct Router {
-    mailbox: Mailbox<StoreMsg>,
+    mailbox: Mailbox<ToRegion>,
+    region: u64,
     capacity: usize,
     observer: Observer,
 }
 
 impl Router {
-    pub(crate) fn new(mailbox: Mailbox<StoreMsg>, capacity: usize, observer: Observer) -> Self {
-        Self { mailbox, capacity, observer }
+    /// The handle of the first region.
+    pub(crate) fn new(mailbox: Mailbox<ToRegion>, capacity: usize, observer: Observer) -> Self {
+        Self { mailbox, region: FIRST_REGION, capacity, observer }
+    }
+
+    /// The handle of another region.
+    pub(crate) fn of(&self, region: u64) -> Self {
+        Self { region, ..self.clone() }
     }
 
     /// Asks for a proposal.
@@ -65,7 +73,7 @@ impl Router {
 
     /// Reports how the sending of a snapshot went. A raftstore that has ended does not need to know.
     pub(crate) fn snapshot_sent(&self, to: u64, taken: bool) {
-        let _ = self.mailbox.send(StoreMsg::SnapshotSent { to, taken });
+        let _ = self.mailbox.send(self.about(StoreMsg::SnapshotSent { to, taken }));
     }
 
     /// Wishes that another voter leads. A wish for which there is no room is not fulfilled.
@@ -89,15 +97,20 @@ impl Router {
     /// Reports how far apply got. The raftstore is woken only where something waits for that; one that has ended does not
     /// need to know.
     pub(crate) fn applied(&self, res: ApplyRes) {
-        let _ = self.mailbox.leave(StoreMsg::Applied(res));
+        let _ = self.mailbox.leave(self.about(StoreMsg::Applied(res)));
     }
 
     /// Lets the log be truncated. A raftstore that has ended truncates after the next start.
     pub(crate) fn truncate(&self, index: u64) {
-        let _ = self.mailbox.send(StoreMsg::Truncate(index));
+        let _ = self.mailbox.send(self.about(StoreMsg::Truncate(index)));
     }
 
     fn send(&self, message: StoreMsg) -> Result<(), Refused<StoreMsg>> {
-        self.mailbox.try_send(message, self.capacity)
+        let sent = self.mailbox.try_send(self.about(message), self.capacity);
+        sent.map_err(|refused| refused.map(|about| about.message))
+    }
+
+    fn about(&self, message: StoreMsg) -> ToRegion {
+        ToRegion { region: self.region, message }
     }
 }

@@ -35,6 +35,8 @@ pub(crate) const SHARED_NUMBERS: [Number; 2] = [Number::SafePoint, Number::Times
 /// A part of a snapshot on its way from one replica to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotChunk {
+    /// Id of the region that it is of.
+    pub region: u64,
     /// Id of the replica that sends it.
     pub from: u64,
     /// Id of the replica that it is for.
@@ -49,6 +51,7 @@ pub struct SnapshotChunk {
 
 /// A snapshot that raft wants to be sent.
 pub(crate) struct OutgoingSnapshot {
+    pub(crate) region: u64,
     /// What tells the other replica's raft, once it has all chunks.
     pub(crate) message: Message,
     pub(crate) chunks: ChunkReader,

@@ -9,7 +9,6 @@ use crate::{
     observe::Moment,
     raftstore::{
         log_storage::Position,
-        router::Router,
         snapshot::{OutgoingSnapshot, SnapshotChunk},
         transport::Transport,
     },
@@ -20,7 +19,6 @@ use crate::{
 pub(crate) struct SnapshotSender {
     pub(crate) mailbox: Mailbox<OutgoingSnapshot>,
     pub(crate) transport: Arc<dyn Transport>,
-    pub(crate) router: Router,
     pub(crate) scheduler: Arc<Scheduler>,
 }
 
@@ -34,17 +32,17 @@ impl SnapshotSender {
 
     /// Sends one snapshot and reports how that went.
     pub(crate) fn turn(&self, snapshot: OutgoingSnapshot) {
-        let to = snapshot.message.to;
+        let (region, to) = (snapshot.region, snapshot.message.to);
         let sent = self.send(snapshot).unwrap_or_else(|error| {
             tracing::error!(%error, to, "a snapshot could not be read");
             false
         });
-        self.router.snapshot_sent(to, sent);
+        self.scheduler.reader.of(region).router.snapshot_sent(to, sent);
     }
 
     /// Sends all chunks and then the message. Says whether the other replica took them all.
     fn send(&self, snapshot: OutgoingSnapshot) -> Result<bool, Error> {
-        let OutgoingSnapshot { mut message, mut chunks } = snapshot;
+        let OutgoingSnapshot { region, mut message, mut chunks } = snapshot;
         let (from, to) = (message.from, message.to);
         let metadata = message.get_snapshot().get_metadata();
         let position = Position { index: metadata.index, term: metadata.term };
@@ -54,7 +52,7 @@ impl SnapshotSender {
             if self.scheduler.is_closing() {
                 return Ok(false);
             }
-            let chunk = SnapshotChunk { from, to, position, number, changes };
+            let chunk = SnapshotChunk { region, from, to, position, number, changes };
             if let Err(error) = self.transport.send_chunk(chunk) {
                 tracing::info!(%error, to, "a snapshot was not taken");
                 return Ok(false);
@@ -62,7 +60,7 @@ impl SnapshotSender {
             count = number + 1;
         }
         message.mut_snapshot().data = count.to_be_bytes().to_vec();
-        self.transport.send(vec![message]);
+        self.transport.send(region, vec![message]);
         Ok(true)
     }
 }

@@ -7,7 +7,7 @@ use super::{plausible, snapshot::SnapshotChunk};
 
 pub use raft::eraftpb::{Message, MessageType};
 
-/// Sends raft's messages to the other replicas of the group.
+/// Sends raft's messages to the other replicas, each about one region.
 ///
 /// A message may be lost, delayed, doubled or overtaken: raft sends again what is missing. It must reach the replica
 /// that it names or nobody, and it must not be changed on its way.
@@ -16,25 +16,26 @@ pub use raft::eraftpb::{Message, MessageType};
 /// use std::sync::mpsc;
 /// use storage_pipeline::raftstore::transport::{Message, Transport};
 ///
-/// struct Queue(mpsc::SyncSender<Message>);
+/// struct Queue(mpsc::SyncSender<(u64, Message)>);
 ///
 /// impl Transport for Queue {
-///     fn send(&self, messages: Vec<Message>) {
+///     fn send(&self, region: u64, messages: Vec<Message>) {
 ///         for message in messages {
 ///             // A full queue loses the message; waiting for it would stop the raftstore.
-///             let _ = self.0.try_send(message);
+///             let _ = self.0.try_send((region, message));
 ///         }
 ///     }
 /// }
 ///
 /// let (sender, receiver) = mpsc::sync_channel(1);
-/// Queue(sender).send(vec![Message { to: 2, ..Message::default() }, Message { to: 3, ..Message::default() }]);
-/// assert_eq!(receiver.try_iter().map(|message| message.to).collect::<Vec<_>>(), [2]);
+/// Queue(sender).send(1, vec![Message { to: 2, ..Message::default() }, Message { to: 3, ..Message::default() }]);
+/// assert_eq!(receiver.try_iter().map(|(_, message)| message.to).collect::<Vec<_>>(), [2]);
 /// ```
 pub trait Transport: Send + Sync + 'static {
-    /// Takes messages in the order in which raft sent them, each for the replica in its field `to`. It must not block:
+    /// Takes messages about a region in the order in which raft sent them, each for the replica in its field `to`, which must
+    /// be told the region with them. It must not block:
     /// what finds no room is dropped. The raftstore calls it, with no lock held.
-    fn send(&self, messages: Vec<Message>);
+    fn send(&self, region: u64, messages: Vec<Message>);
 
     /// Brings a chunk of a snapshot to its replica and waits until that has taken it. Called on a thread that does nothing
     /// else. The message that belongs to the snapshot follows its last chunk.
@@ -52,6 +53,11 @@ pub trait Transport: Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MessageRefused {
+    /// It is about a region that the replica does not have.
+    UnknownRegion {
+        /// Id of the region that it names.
+        region: u64,
+    },
     /// It is for another replica.
     WrongReplica {
         /// Id of the replica that it names.
@@ -77,6 +83,7 @@ pub enum MessageRefused {
 impl fmt::Display for MessageRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::UnknownRegion { region } => write!(f, "the replica has no region {region}"),
             Self::WrongReplica { to } => write!(f, "the message is for replica {to}"),
             Self::NotForPeers(kind) => write!(f, "replicas do not send each other a {kind:?}"),
             Self::Anonymous => f.write_str("the message does not say who sent it in which term"),

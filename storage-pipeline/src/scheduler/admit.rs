@@ -17,6 +17,7 @@ use crate::{
     local_reader::LocalReader,
     mailbox::Mailbox,
     observe::{Moment, Observer},
+    region::{FIRST_REGION, Regions},
     scheduler::{
         in_flight::InFlight,
         latches::Latches,
@@ -33,6 +34,7 @@ pub(crate) struct Scheduler {
     pub(crate) config: Config,
     pub(crate) latches: Latches<Job>,
     pub(crate) in_flight: InFlight,
+    pub(crate) regions: Regions,
     pub(crate) reader: LocalReader,
     /// The scheduler thread's mailbox, in the modes that have one.
     pub(crate) own: Mailbox<SchedulerMsg>,
@@ -56,6 +58,7 @@ impl Scheduler {
         Self {
             latches: Latches::new(config.latch_slots),
             in_flight: InFlight::new(config.max_in_flight_commands, config.max_in_flight_bytes),
+            regions: Regions::split_at(&config.split_keys),
             reader,
             own: Mailbox::default(),
             workers,
@@ -81,16 +84,18 @@ impl Scheduler {
     }
 
     fn take(&self, command: Command, deadline: Instant, callback: impl FnOnce(Reply) + Send + 'static) {
+        let region = self.regions.of_command(&command);
         let context = TaskContext {
             // ORDERING: Relaxed; only uniqueness matters.
             cid: self.next_cid.fetch_add(1, Ordering::Relaxed),
+            region: *region.as_ref().unwrap_or(&FIRST_REGION),
             hashes: command.latch_hashes(),
             deadline,
             bytes: command.size_bytes(),
             phase: Phase::default(),
         };
         let task = Task::new(context, callback);
-        if let Err(error) = self.admit(&command, &task) {
+        if let Err(error) = self.admit(&command, &task, region) {
             self.tell(&task, Outcome::NotExecuted(error), None);
             return;
         }
@@ -113,8 +118,9 @@ impl Scheduler {
         self.next_cid.load(Ordering::Relaxed)
     }
 
-    fn admit(&self, command: &Command, task: &Task) -> Result<(), Error> {
+    fn admit(&self, command: &Command, task: &Task, region: Result<u64, Error>) -> Result<(), Error> {
         command.validate(&self.config).map_err(Error::InvalidCommand)?;
+        region?;
         if self.is_closing() {
             return Err(self.refusal());
         }

@@ -41,7 +41,7 @@ impl Scheduler {
             return Err(Settled::without_entry(task, Outcome::Applied(response)));
         }
         let proposal = Proposal { task, term, data: modify::encode(&modifies), response };
-        match self.reader.router.propose(proposal) {
+        match self.reader.of(proposal.task.context().region).router.propose(proposal) {
             Ok(()) => Ok(()),
             Err(Refused::Full(proposal)) => Err(Settled::not_executed(proposal.task, Error::SchedTooBusy)),
             Err(Refused::Closed(proposal)) => Err(Settled::not_executed(proposal.task, self.refusal())),

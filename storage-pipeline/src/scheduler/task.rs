@@ -80,6 +80,8 @@ impl Phase {
 pub struct TaskContext {
     /// Number of the command, unique within an open store.
     pub cid: u64,
+    /// Id of the region that the command is for.
+    pub region: u64,
     /// Hashes of the keys it latches; empty for a read.
     pub hashes: Box<[u64]>,
     /// When its caller wants an answer at the latest.

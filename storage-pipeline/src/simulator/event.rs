@@ -50,7 +50,7 @@ impl Events {
 }
 
 impl Transport for Events {
-    fn send(&self, messages: Vec<Message>) {
+    fn send(&self, _: u64, messages: Vec<Message>) {
         messages.into_iter().for_each(|message| self.push(Event::Sent(message)));
     }
 

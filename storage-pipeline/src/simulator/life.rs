@@ -63,10 +63,9 @@ impl Life {
         let events = Events::default();
         let observe: Arc<dyn Observe> = Arc::new(events.clone());
         let observer = Observer::new(observe);
-        let engine = Arc::clone(&parts.engine);
         let recovered = recover(config, parts, Some(Arc::new(events.clone())), &observer)?;
         let mut life = Self {
-            rooms: Rooms::new(config.clone(), recovered, &engine, observer),
+            rooms: Rooms::new(config.clone(), recovered, observer),
             events,
             working: Vec::new(),
             next_maintenance: now + MAINTENANCE,
@@ -124,8 +123,8 @@ impl Life {
                 }
             }
             Room::Apply => {
-                let mut tasks = some(&self.rooms.applier.tasks, random);
-                self.ended[room as usize] |= !self.rooms.applier.turn(&mut tasks);
+                let mut tasks = some(&self.rooms.appliers[0].tasks, random);
+                self.ended[room as usize] |= !self.rooms.appliers[0].turn(&mut tasks);
             }
             Room::Maintenance => {
                 self.next_maintenance = now + MAINTENANCE;
@@ -142,7 +141,7 @@ impl Life {
                 Room::Worker => !self.working.is_empty() || !rooms.scheduler.workers.is_empty(),
                 Room::Raftstore => !rooms.store.mailbox.is_empty(),
                 Room::Snapshots => !rooms.snapshot_sender.mailbox.is_empty(),
-                Room::Apply => !rooms.applier.tasks.is_empty(),
+                Room::Apply => !rooms.appliers[0].tasks.is_empty(),
                 Room::Maintenance => false,
             }
     }
@@ -178,11 +177,11 @@ impl Life {
                 (Some(Room::Snapshots), None)
             }
             Room::Snapshots => {
-                rooms.applier.tasks.close();
+                rooms.appliers[0].tasks.close();
                 (Some(Room::Apply), None)
             }
             Room::Apply => {
-                while rooms.applier.tasks.receive().is_some() {}
+                while rooms.appliers[0].tasks.receive().is_some() {}
                 rooms.scheduler.workers.close();
                 (Some(Room::Worker), None)
             }
@@ -198,7 +197,7 @@ impl Life {
             scheduler.discard();
             if scheduler.fault().is_none() {
                 // A failure costs nothing: the log has it all.
-                let _ = sync_data(&*rooms.applier.engine, &rooms.applier.applied);
+                let _ = sync_data(&rooms.maintenance.regions);
             }
         }
     }
@@ -207,12 +206,12 @@ impl Life {
     /// at it before its next tick.
     fn choose_election_timeout(&mut self, random: &mut Random) {
         let least = self.rooms.scheduler.config.election_ticks;
-        let term = self.rooms.store.peer.raft().term;
+        let term = self.rooms.store.regions[0].peer.raft().term;
         if term != self.term || self.election_ticks == 0 {
             self.term = term;
             self.election_ticks = least + random.below(least);
         }
-        self.rooms.store.peer.set_election_timeout(self.election_ticks);
+        self.rooms.store.regions[0].peer.set_election_timeout(self.election_ticks);
     }
 }
 

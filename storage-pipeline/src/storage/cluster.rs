@@ -107,7 +107,7 @@ impl Cluster {
         let parts = (self.parts)(replica)?;
         let storage =
             Storage::open_replica(config, parts, self.network.transport(), (self.observer)(replica))?;
-        self.network.join(replica, storage.inbox());
+        self.network.join(replica, storage.inboxes());
         self.running.insert(replica, storage);
         Ok(())
     }

@@ -7,17 +7,20 @@ use std::{
 
 mod parts;
 mod open;
+mod identity;
 pub(crate) mod recover;
 pub(crate) mod rooms;
 mod running;
 mod raw;
 mod replica;
+mod region;
 mod network;
 mod cluster;
 
 pub use cluster::Cluster;
 pub use network::Network;
 pub use parts::Parts;
+pub use region::StoreRegion;
 use running::Running;
 
 use crate::{
@@ -179,10 +182,10 @@ impl Storage {
         self.0.in_flight()
     }
 
-    /// Index of the last applied log entry.
+    /// Index of the last applied log entry, of the first region where there are several.
     #[must_use]
     pub fn applied_index(&self) -> u64 {
-        self.0.applied_index()
+        self.0.applied_index(0)
     }
 
     /// How many callbacks panicked.

@@ -22,6 +22,7 @@ use crate::{
         staging::Staging,
         transport::{self, Message, MessageRefused, Transport},
     },
+    region::FIRST_REGION,
 };
 
 /// Links from replica to replica. Clones share them. A link is one direction between two replicas and is named by both
@@ -45,8 +46,11 @@ struct Links {
     delays: HashMap<(u64, u64), Duration>,
 }
 
-/// What can be reached of a replica.
-struct Member {
+/// What can be reached of a replica: one for each region.
+type Member = Vec<Inbox>;
+
+/// What can be reached of one region of a replica.
+struct Inbox {
     router: Router,
     staging: Weak<Staging>,
 }
@@ -54,15 +58,17 @@ struct Member {
 /// A message on a slow link.
 struct Late {
     due: Instant,
+    region: u64,
     message: Message,
 }
 
 impl Links {
-    /// Who gets what one replica sends to another, if anybody does.
-    fn end(&self, from: u64, to: u64) -> Option<&Member> {
+    /// Who gets what one replica sends to another about a region, if anybody does.
+    fn end(&self, region: u64, from: u64, to: u64) -> Option<&Inbox> {
         let is_cut =
             self.cut.contains(&(from, to)) || self.isolated.contains(&from) || self.isolated.contains(&to);
-        self.members.get(&to).filter(|_| !is_cut)
+        let at = usize::try_from(region.checked_sub(FIRST_REGION)?).ok()?;
+        self.members.get(&to).filter(|_| !is_cut)?.get(at)
     }
 }
 
@@ -117,8 +123,9 @@ impl Network {
     }
 
     /// Messages for this replica go there from now on.
-    pub(super) fn join(&self, replica: u64, (router, staging): (Router, Weak<Staging>)) {
-        self.0.links.lock().members.insert(replica, Member { router, staging });
+    pub(super) fn join(&self, replica: u64, inboxes: Vec<(Router, Weak<Staging>)>) {
+        let member = inboxes.into_iter().map(|(router, staging)| Inbox { router, staging }).collect();
+        self.0.links.lock().members.insert(replica, member);
     }
 
     /// Messages for this replica are lost from now on.
@@ -128,19 +135,19 @@ impl Network {
 }
 
 impl Transport for Network {
-    fn send(&self, messages: Vec<Message>) {
+    fn send(&self, region: u64, messages: Vec<Message>) {
         let sent = messages.len();
         let links = self.0.links.lock();
         let now = Instant::now();
         let mut arriving = Vec::with_capacity(sent);
         let mut slow = 0;
         for message in messages {
-            let Some(member) = links.end(message.from, message.to) else { continue };
+            let Some(member) = links.end(region, message.from, message.to) else { continue };
             match links.delays.get(&(message.from, message.to)) {
                 None => arriving.push((member.router.clone(), message)),
                 // Only a network that was dropped refuses it, and nobody sends there.
                 Some(delay) => {
-                    slow += usize::from(self.0.slow.send(Late { due: now + *delay, message }).is_ok())
+                    slow += usize::from(self.0.slow.send(Late { due: now + *delay, region, message }).is_ok())
                 }
             }
         }
@@ -153,7 +160,8 @@ impl Transport for Network {
     fn send_chunk(&self, chunk: SnapshotChunk) -> Result<(), MessageRefused> {
         let links = self.0.links.lock();
         let delay = links.delays.get(&(chunk.from, chunk.to)).copied().unwrap_or_default();
-        let staging = links.end(chunk.from, chunk.to).and_then(|member| member.staging.upgrade());
+        let staging =
+            links.end(chunk.region, chunk.from, chunk.to).and_then(|member| member.staging.upgrade());
         drop(links);
         let staging = staging.ok_or(MessageRefused::Unreachable)?;
         std::thread::sleep(delay);
@@ -181,9 +189,10 @@ fn deliver_late(slow: &Mailbox<Late>, links: &Mutex<Links>) {
         waiting.sort_by_key(|late| late.due);
         let now = Instant::now();
         let count = waiting.partition_point(|late| late.due <= now);
-        for Late { message, .. } in waiting.drain(..count) {
+        for Late { region, message, .. } in waiting.drain(..count) {
             // A link may have been cut meanwhile.
-            let router = links.lock().end(message.from, message.to).map(|member| member.router.clone());
+            let router =
+                links.lock().end(region, message.from, message.to).map(|member| member.router.clone());
             router.and_then(|router| deliver(&router, message));
         }
     }

@@ -1,7 +1,7 @@
 //! Opening: recovers the replica, starts its rooms, and waits until a store without others serves.
 
 use std::{
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -23,9 +23,9 @@ pub(super) fn open(
 ) -> Result<Running, OpenError> {
     let observer = observe.map(Observer::new).unwrap_or_default();
     let is_alone = transport.is_none();
-    let (dir, engine) = (parts.dir.clone(), Arc::clone(&parts.engine));
+    let dir = parts.dir.clone();
     let recovered = recover(&config, parts, transport, &observer)?;
-    let running = Rooms::new(config, recovered, &engine, observer).start();
+    let running = Rooms::new(config, recovered, observer).start();
     let running = running.map_err(|source| OpenError::Io { path: dir, source })?;
     if is_alone {
         wait_until_serving(&running)?;
@@ -33,7 +33,7 @@ pub(super) fn open(
     Ok(running)
 }
 
-/// Waits until this replica leads and has applied what its log held: only then may it read. A long log takes its time, so
+/// Waits until this replica leads every region and has applied what their logs held: only then may it read. A long log takes its time, so
 /// patience ends only where nothing moves.
 fn wait_until_serving(running: &Running) -> Result<(), OpenError> {
     let timeout = running.scheduler.config.open_timeout;
@@ -43,16 +43,18 @@ fn wait_until_serving(running: &Running) -> Result<(), OpenError> {
         if let Some(fault) = running.scheduler.fault() {
             return Err(OpenError::NotReady { waited: started.elapsed(), what: fault.to_string() });
         }
-        if running.scheduler.reader.lease.term_at(clock::now()).is_some() {
+        let now = clock::now();
+        if running.scheduler.reader.regions.iter().all(|region| region.lease.term_at(now).is_some()) {
             return Ok(());
         }
-        let before = std::mem::replace(&mut index, running.applied.load(Ordering::Relaxed));
+        let applied = (0..running.status.len()).map(|at| running.applied_index(at)).sum();
+        let before = std::mem::replace(&mut index, applied);
         if index > before {
             moved = Instant::now();
         }
         if moved.elapsed() >= timeout {
             let what = Error::NotLeader { leader: None };
-            let what = format!("{what}; applied up to entry {index}");
+            let what = format!("{what}; applied up to entry {index}, all regions together");
             return Err(OpenError::NotReady { waited: started.elapsed(), what });
         }
         std::thread::sleep(Duration::from_millis(1));

@@ -1,7 +1,10 @@
 //! What a replica is when it starts: its log, its data and its membership, checked against each other. Hands on the
 //! peer and the delegate that go on from there.
 
-use std::sync::{Arc, atomic::AtomicU64};
+use std::{
+    path::Path,
+    sync::{Arc, atomic::AtomicU64},
+};
 
 use raft::{RawNode, eraftpb::ConfState};
 
@@ -13,53 +16,59 @@ use crate::{
     },
     clock,
     config::{Config, ConfigError},
-    engine::{Engine, WriteBatch},
+    engine::{Engine, region::RegionEngine},
     error::{Error, OpenError},
     local_reader::lease::LeaseTracker,
+    maintenance::RegionData,
     observe::Observer,
     planted::planted,
     raft_log::slog_to_tracing,
     raftstore::{
-        log_storage::{LogStorage, Position},
+        log_storage::{LogStorage, Position, RegionLog},
         peer::Peer,
         snapshot::Snapshots,
         staging::{Manifest, Staging},
         transport::{Message, Transport},
     },
-    storage::Parts,
+    region::Regions,
+    storage::{
+        Parts,
+        identity::{check_split_keys, identify},
+    },
     txn::meta::Number,
 };
 
 /// A replica that can start.
 pub(crate) struct Recovered {
+    /// In the order of their ids.
+    pub(crate) regions: Vec<RecoveredRegion>,
+    /// No other replica can be reached.
+    pub(crate) is_alone: bool,
+}
+
+/// One of its regions.
+pub(crate) struct RecoveredRegion {
     pub(crate) peer: Peer,
     pub(crate) delegate: Delegate,
     /// What is applied, and left for certain.
-    pub(crate) applied: Arc<AtomicU64>,
+    pub(crate) data: RegionData,
     /// Up to where the log was truncated.
     pub(crate) truncated: u64,
     pub(crate) staging: Arc<Staging>,
-    /// No other replica can be reached.
-    pub(crate) is_alone: bool,
 }
 
 /// The transport of a replica without others, which never has anything to send.
 struct Nobody;
 
 impl Transport for Nobody {
-    fn send(&self, messages: Vec<Message>) {
+    fn send(&self, _: u64, messages: Vec<Message>) {
         tracing::error!("{} messages for replicas that cannot be reached", messages.len());
     }
 }
 
 /// Reads the two stores of a replica. Without a transport it must be the only one of its group.
 ///
-/// After a power loss any of the batches may be missing that were written to the data since its last sync, with later
-/// ones there: the applied index in the data says what was applied, and not that all of it is left. So the log is applied
-/// again from where the data is known to be whole. An entry says what keys are afterwards, not what is done to
-/// them, so data that has some of the entries becomes what it would be without them, as soon as the last of them is
-/// applied again. Nobody reads before: a replica serves no read until it has applied an entry of the term in which it
-/// leads, and that one is behind all of them.
+/// Each region is read for itself, as if there were no other.
 pub(crate) fn recover(
     config: &Config,
     parts: Parts,
@@ -67,7 +76,42 @@ pub(crate) fn recover(
     observer: &Observer,
 ) -> Result<Recovered, OpenError> {
     let Parts { dir, engine, log } = parts;
-    let corrupt = |what: String| OpenError::Corrupt { path: dir.clone(), what };
+    let in_data = |error: Error| OpenError::Corrupt { path: dir.clone(), what: error.to_string() };
+    check_split_keys(&*engine, config, &in_data)?;
+    let (regions, log) = (Regions::split_at(&config.split_keys), RegionLog::from(log));
+    let mut recovered = Vec::new();
+    for region in regions.all() {
+        let engine: Arc<dyn Engine> = match regions.all() {
+            [_] => Arc::clone(&engine),
+            _ => Arc::new(RegionEngine::new(Arc::clone(&engine), region)),
+        };
+        let own = Own { dir: &dir, engine, log: log.of(region.id) };
+        recovered.push(recover_region(config, own, transport.clone(), observer)?);
+    }
+    Ok(Recovered { regions: recovered, is_alone: transport.is_none() })
+}
+
+/// What a region has of a replica's two stores.
+struct Own<'a> {
+    dir: &'a Path,
+    engine: Arc<dyn Engine>,
+    log: RegionLog,
+}
+
+/// After a power loss any of the batches may be missing that were written to the data since its last sync, with later
+/// ones there: the applied index in the data says what was applied, and not that all of it is left. So the log is applied
+/// again from where the data is known to be whole. An entry says what keys are afterwards, not what is done to
+/// them, so data that has some of the entries becomes what it would be without them, as soon as the last of them is
+/// applied again. Nobody reads before: a replica serves no read until it has applied an entry of the term in which it
+/// leads, and that one is behind all of them.
+fn recover_region(
+    config: &Config,
+    own: Own<'_>,
+    transport: Option<Arc<dyn Transport>>,
+    observer: &Observer,
+) -> Result<RecoveredRegion, OpenError> {
+    let Own { dir, engine, log } = own;
+    let corrupt = |what: String| OpenError::Corrupt { path: dir.to_owned(), what };
     let in_data = |error: Error| corrupt(error.to_string());
     let staging = Arc::new(Staging::new(Arc::clone(&engine)));
     let installed = install(&*engine, &staging).map_err(in_data)?;
@@ -112,15 +156,14 @@ pub(crate) fn recover(
     let state = ApplyState { index, term };
     let delegate = Delegate::new(state, membership, is_new);
     let applied = Arc::new(AtomicU64::new(state.index));
-    log.set_snapshots(Snapshots::new(engine, Arc::clone(&staging), Arc::clone(&applied)));
+    log.set_snapshots(Snapshots::new(Arc::clone(&engine), Arc::clone(&staging), Arc::clone(&applied)));
     let truncated = log.truncated_index();
     let node = RawNode::new(&raft_config(config, state), log, &slog_to_tracing())
         .map_err(|error| corrupt(format!("raft refuses the log: {error}")))?;
-    let is_alone = transport.is_none();
     let lease = LeaseTracker::new(config.lease());
     let transport = transport.unwrap_or_else(|| Arc::new(Nobody));
     let peer = Peer::new(node, transport, lease, config.max_apply_bytes, clock::now(), observer.clone());
-    Ok(Recovered { peer, delegate, applied, truncated, staging, is_alone })
+    Ok(RecoveredRegion { peer, delegate, data: RegionData { engine, applied }, truncated, staging })
 }
 
 /// Installs a snapshot that was complete when the last process ended, however far that had come with it. Data that is
@@ -135,23 +178,6 @@ fn install(engine: &dyn Engine, staging: &Staging) -> Result<Option<Manifest>, E
 /// A membership of these voters and nobody else.
 fn voters(ids: &[u64]) -> ConfState {
     ConfState { voters: ids.to_vec(), ..ConfState::default() }
-}
-
-/// Makes sure that the data belongs to this replica. Under another id it would break the promises of the first one: it
-/// could vote twice.
-fn identify(engine: &dyn Engine, replica: u64) -> Result<(), Error> {
-    match Number::Replica.load(&*engine.snapshot())? {
-        Some(owner) if owner == replica => Ok(()),
-        Some(owner) => {
-            Err(Error::Corrupt(format!("it is the data of replica {owner}, not of replica {replica}").into()))
-        }
-        None => {
-            let mut batch = WriteBatch::default();
-            batch.push(Number::Replica.put(replica));
-            engine.write(&batch)?;
-            Ok(engine.sync()?)
-        }
-    }
 }
 
 fn raft_config(config: &Config, state: ApplyState) -> raft::Config {

@@ -6,7 +6,7 @@ use raft::eraftpb::{Entry, HardState};
 
 use super::*;
 use crate::{
-    engine::{Cf, EngineError, Modify, Snapshot, memory::MemoryEngine},
+    engine::{Cf, EngineError, Modify, Snapshot, WriteBatch, memory::MemoryEngine},
     raftstore::{
         log_storage::{LogEngine, LogWrite, MemoryLog, Recovered as RecoveredLog},
         snapshot::{ChunkReader, SHARED, SHARED_NUMBERS, SnapshotChunk},
@@ -48,19 +48,20 @@ impl Engine for Journal {
 struct NotingLog(MemoryLog, Events);
 
 impl LogEngine for NotingLog {
-    fn recover(&mut self) -> Result<RecoveredLog, EngineError> {
-        self.0.recover()
+    fn recover(&mut self, region: u64) -> Result<RecoveredLog, EngineError> {
+        self.0.recover(region)
     }
 
-    fn write(&mut self, write: &LogWrite<'_>) -> Result<(), EngineError> {
+    fn write(&mut self, writes: &[LogWrite<'_>]) -> Result<(), EngineError> {
+        let [write] = writes else { panic!("there is one region: {writes:?}") };
         assert!(write.restart && write.sync && write.entries.is_empty(), "{write:?}");
         let event = Event::LogRestart(write.hard_state.unwrap().clone(), write.truncated.unwrap());
         self.1.lock().unwrap().push(event);
-        self.0.write(write)
+        self.0.write(writes)
     }
 
-    fn entries(&self, low: u64, high: u64, max_bytes: u64) -> Result<Vec<Entry>, EngineError> {
-        self.0.entries(low, high, max_bytes)
+    fn entries(&self, region: u64, low: u64, high: u64, max_bytes: u64) -> Result<Vec<Entry>, EngineError> {
+        self.0.entries(region, low, high, max_bytes)
     }
 
     fn sync(&mut self) -> Result<(), EngineError> {
@@ -131,12 +132,12 @@ fn log(terms: &[u64]) -> MemoryLog {
     let entries: Vec<_> =
         (1..).zip(terms).map(|(index, term)| Entry { index, term: *term, ..Entry::default() }).collect();
     let hard_state = HardState { term: *terms.last().unwrap(), vote: 2, commit: 3 };
-    log.write(&LogWrite {
+    log.write(&[LogWrite {
         entries: &entries,
         hard_state: Some(&hard_state),
         sync: true,
         ..LogWrite::default()
-    })
+    }])
     .unwrap();
     log
 }
@@ -151,7 +152,7 @@ fn reopen(engine: &MemoryEngine, log: MemoryLog) -> Vec<Event> {
         log: Box::new(NotingLog(log, Arc::clone(&events))),
     };
     let recovered = recover(&config, parts, Some(Arc::new(Nobody)), &Observer::default()).unwrap();
-    let applied = recovered.applied.load(std::sync::atomic::Ordering::Relaxed);
+    let applied = recovered.regions[0].data.applied.load(std::sync::atomic::Ordering::Relaxed);
     assert_eq!(applied, ApplyState::load(&*engine.snapshot()).unwrap().index);
     events.lock().unwrap().clone()
 }
@@ -179,9 +180,14 @@ fn crashes(
                     }
                     Event::LogRestart(hard_state, place) => {
                         let (hard_state, truncated) = (Some(hard_state), Some(*place));
-                        let write =
-                            LogWrite { hard_state, truncated, restart: true, sync: true, entries: &[] };
-                        log.write(&write).unwrap();
+                        let write = LogWrite {
+                            hard_state,
+                            truncated,
+                            restart: true,
+                            sync: true,
+                            ..LogWrite::default()
+                        };
+                        log.write(&[write]).unwrap();
                     }
                     _ => {}
                 }
@@ -213,7 +219,9 @@ fn a_crash_at_any_moment_of_an_install_leaves_a_replica_before_it_or_after_it() 
         let events = Events::default();
         let staging = Staging::new(Arc::new(Journal(old(), Arc::clone(&events))));
         for (number, changes) in chunks.clone() {
-            staging.stage(&SnapshotChunk { from: 2, to: 1, position: AFTER, number, changes }).unwrap();
+            staging
+                .stage(&SnapshotChunk { region: 1, from: 2, to: 1, position: AFTER, number, changes })
+                .unwrap();
         }
         assert!(staging.complete(&manifest).unwrap());
         let complete = events.lock().unwrap().len();
@@ -261,6 +269,7 @@ fn a_snapshot_of_which_a_chunk_is_missing_is_not_installed_and_the_next_one_repl
     let engine = Arc::new(data(BEFORE));
     let staging = Staging::new(Arc::clone(&engine) as _);
     let chunk = |number, key: &str| SnapshotChunk {
+        region: 1,
         from: 2,
         to: 1,
         position: AFTER,
@@ -297,5 +306,5 @@ fn a_change_of_members_that_was_applied_stays_committed_while_the_log_is_applied
     let parts = Parts { dir: "in-memory".into(), engine: Arc::new(engine), log: Box::new(log(&[1; 6])) };
     let recovered = recover(&config, parts, Some(Arc::new(Nobody)), &Observer::default()).unwrap();
     // A leader commits what is known to be, and can then give a snapshot, which must not be behind its own members.
-    assert_eq!(recovered.peer.known_to_be_committed(), 5);
+    assert_eq!(recovered.regions[0].peer.known_to_be_committed(), 5);
 }

@@ -3,26 +3,21 @@
 
 use std::sync::{Arc, Weak};
 
-use callback_slot::WaitError;
-
 use crate::{
-    apply::state::load_membership,
     clock,
     config::Config,
-    error::{Cause, Error, OpenError, Outcome},
-    mailbox::Refused,
-    members::{MemberChange, MemberChangeRefused, Members},
+    error::{Error, OpenError, Outcome},
+    members::{MemberChange, Members},
     observe::Observe,
     raftstore::{
-        msg::ChangeMembers,
         router::Router,
         snapshot::SnapshotChunk,
         staging::Staging,
         status::ReplicaStatus,
         transport::{self, Message, MessageRefused, Transport},
     },
+    region::FIRST_REGION,
     storage::{Parts, Storage, open, running::Running},
-    threads,
 };
 
 impl Storage {
@@ -45,13 +40,15 @@ impl Storage {
         open::open(config, parts, Some(transport), observer).map(|running| Self(Arc::new(running)))
     }
 
-    /// Takes a message that another replica's raft sent. Never blocks.
+    /// Takes a message about a region that another replica's raft sent. Never blocks.
     ///
     /// # Errors
     /// Why it is not taken. A message that belongs here is lost then, and raft sends it again.
-    pub fn receive(&self, message: Message) -> Result<(), MessageRefused> {
-        transport::check(&message, self.0.scheduler.config.replica_id)?;
-        self.0.scheduler.reader.router.raft(message)
+    pub fn receive(&self, region: u64, message: Message) -> Result<(), MessageRefused> {
+        let scheduler = &self.0.scheduler;
+        transport::check(&message, scheduler.config.replica_id)?;
+        let own = scheduler.reader.find(region).ok_or(MessageRefused::UnknownRegion { region })?;
+        own.router.raft(message)
     }
 
     /// Takes a chunk of a snapshot that another replica sends, on whatever thread brings it. It is written beside the data
@@ -67,13 +64,15 @@ impl Storage {
         if scheduler.is_closing() {
             return Err(MessageRefused::Closed);
         }
-        threads.staging.stage(chunk).map_err(|_| MessageRefused::NotKept)
+        let region = chunk.region;
+        let at = self.place_of(region).ok_or(MessageRefused::UnknownRegion { region })?;
+        threads.stagings[at].stage(chunk).map_err(|_| MessageRefused::NotKept)
     }
 
-    /// What this replica knows of its group.
+    /// What this replica knows of its group: of the first region's, where there are several.
     #[must_use]
     pub fn status(&self) -> ReplicaStatus {
-        self.0.status.get()
+        self.first_region().status()
     }
 
     /// What a window of timestamps is bound to: the term that this replica surely leads at this moment. Nobody else gives
@@ -82,28 +81,25 @@ impl Storage {
         if self.0.is_alone {
             return Some(0);
         }
-        self.0.scheduler.reader.lease.term_at(clock::now())
+        self.0.scheduler.reader.of(FIRST_REGION).lease.term_at(clock::now())
     }
 
-    /// What the others can reach of this replica: where messages go once they are checked, and where chunks wait. The
-    /// latter keeps nothing open.
-    pub(super) fn inbox(&self) -> (Router, Weak<Staging>) {
-        (self.0.scheduler.reader.router.clone(), Arc::downgrade(&self.0.threads.staging))
+    /// What the others can reach of this replica, for each region: where messages go once they are checked, and where
+    /// chunks wait. The latter keeps nothing open.
+    pub(super) fn inboxes(&self) -> Vec<(Router, Weak<Staging>)> {
+        let regions = &self.0.scheduler.reader.regions;
+        let stagings = self.0.threads.stagings.iter().map(Arc::downgrade);
+        regions.iter().map(|region| region.router.clone()).zip(stagings).collect()
     }
 
-    /// Asks a voter to take over the leadership, if this replica has it. Returns at once, before anything has come of it;
-    /// [`status`](Self::status) shows who leads. Writes are refused as [`NotLeader`](crate::Error::NotLeader) meanwhile.
-    /// Where nothing comes of it within an election timeout, this replica goes on leading.
+    /// Asks a voter to take over the leadership, of the first region where there are several. As
+    /// [`StoreRegion::transfer_leader`](super::StoreRegion::transfer_leader).
     pub fn transfer_leader(&self, to: u64) {
-        self.0.scheduler.reader.router.transfer_leader(to);
+        self.first_region().transfer_leader(to);
     }
 
-    /// Changes who belongs to the group, and waits until that is applied, at most [`Config::default_timeout`]. Only the
-    /// leader can do it, one change after the other. Several replicas may change at once: then a majority of the old voters
-    /// and one of the new are needed until all have changed, and the answer comes when only the new ones count.
-    ///
-    /// A replica that is to join is opened with the same [`Config::voters`] as all others, and gets what it lacks. A leader
-    /// that removes itself gives the leadership up when that is applied, and the others elect one.
+    /// Changes who belongs to the group, of the first region where there are several. As
+    /// [`StoreRegion::change_members`](super::StoreRegion::change_members).
     ///
     /// ```
     /// use std::time::Duration;
@@ -123,39 +119,14 @@ impl Storage {
     ///
     /// What is refused is *not executed*, with [`Error::MemberChange`] where the change makes no sense now.
     pub fn change_members(&self, changes: &[MemberChange]) -> Outcome<Members> {
-        let scheduler = &self.0.scheduler;
-        if threads::is_pipeline() {
-            return Outcome::NotExecuted(Error::WouldBlockPipeline);
-        }
-        if self.0.is_alone {
-            return Outcome::NotExecuted(Error::MemberChange(MemberChangeRefused::Alone));
-        }
-        let (callback, reply) = callback_slot::reply();
-        let wish = ChangeMembers { changes: changes.to_vec(), callback };
-        match scheduler.reader.router.change_members(wish) {
-            Ok(()) => {}
-            Err(Refused::Full(_)) => return Outcome::NotExecuted(Error::SchedTooBusy),
-            Err(Refused::Closed(_)) => return Outcome::NotExecuted(scheduler.refusal()),
-        }
-        match reply.wait_timeout(scheduler.config.default_timeout) {
-            Ok(outcome) => outcome,
-            Err(WaitError::TimedOut(_)) => Outcome::Indeterminate(Cause::DeadlineExceeded),
-            Err(WaitError::Dropped) => Outcome::Indeterminate(Cause::Closed),
-        }
+        self.first_region().change_members(changes)
     }
 
-    /// The members, as far as this replica has applied changes of them.
+    /// The members, of the first region where there are several, as far as this replica has applied changes of them.
     ///
     /// # Errors
     /// The data engine's refusal, or [`Error::Corrupt`].
     pub fn members(&self) -> Result<Members, Error> {
-        let stored = load_membership(&*self.0.threads.engine.snapshot())?;
-        Ok(match stored {
-            Some(membership) => Members::from(&membership.members),
-            None => {
-                let voters = self.0.scheduler.config.voters.iter().copied().collect();
-                Members { voters, ..Members::default() }
-            }
-        })
+        self.first_region().members()
     }
 }

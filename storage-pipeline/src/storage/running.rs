@@ -1,20 +1,16 @@
 //! An open store: its threads, in the order in which they end, and their mailboxes.
 
 use std::{
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, atomic::Ordering},
     thread::JoinHandle,
 };
 
 use crate::{
     apply::task::ApplyTask,
     client::oracle::TimestampOracle,
-    engine::Engine,
     mailbox::Mailbox,
-    maintenance::{Never, sync_data},
-    raftstore::{msg::StoreMsg, snapshot::OutgoingSnapshot, staging::Staging, status::SharedStatus},
+    maintenance::{Never, RegionData, sync_data},
+    raftstore::{msg::ToRegion, snapshot::OutgoingSnapshot, staging::Staging, status::SharedStatus},
     scheduler::Scheduler,
     storage::InFlightCounts,
     threads,
@@ -24,8 +20,8 @@ use crate::{
 pub(crate) struct Running {
     pub(crate) scheduler: Arc<Scheduler>,
     pub(crate) oracle: TimestampOracle,
-    pub(crate) applied: Arc<AtomicU64>,
-    pub(crate) status: SharedStatus,
+    /// What each region's replica knows of its group, in the order of their ids.
+    pub(crate) status: Vec<SharedStatus>,
     /// There is no other replica, and none can be reached.
     pub(crate) is_alone: bool,
     pub(crate) threads: Arc<Threads>,
@@ -33,16 +29,16 @@ pub(crate) struct Running {
 
 /// The threads and the mailboxes that end them. Shared with whoever joins them.
 pub(crate) struct Threads {
-    pub(crate) raftstore: (Mailbox<StoreMsg>, Handles),
-    pub(crate) apply: (Mailbox<ApplyTask>, Handles),
+    pub(crate) raftstore: (Mailbox<ToRegion>, Handles),
+    pub(crate) apply: (Vec<Mailbox<ApplyTask>>, Handles),
     pub(crate) snapshots: (Mailbox<OutgoingSnapshot>, Handles),
     pub(crate) workers: Handles,
     pub(crate) scheduler: Handles,
     pub(crate) maintenance: (Mailbox<Never>, Handles),
-    pub(crate) engine: Arc<dyn Engine>,
-    pub(crate) applied: Arc<AtomicU64>,
-    /// Where snapshots of other replicas wait.
-    pub(crate) staging: Arc<Staging>,
+    /// Each region's data, in the order of their ids.
+    pub(crate) regions: Vec<RegionData>,
+    /// Where snapshots of other replicas wait, for each region.
+    pub(crate) stagings: Vec<Arc<Staging>>,
 }
 
 /// The handles of one group of threads, until they are joined.
@@ -56,13 +52,14 @@ impl Running {
         let queued = self.scheduler.own.len()
             + self.scheduler.workers.len()
             + threads.raftstore.0.len()
-            + threads.apply.0.len();
+            + threads.apply.0.iter().map(Mailbox::len).sum::<usize>();
         InFlightCounts { commands, bytes, latches_held, latches_waiting, queued }
     }
 
-    pub(crate) fn applied_index(&self) -> u64 {
+    /// The applied index of a region, counted from zero.
+    pub(crate) fn applied_index(&self, at: usize) -> u64 {
         // ORDERING: Acquire, for the Release of apply: who reads the index finds the data it stands for.
-        self.applied.load(Ordering::Acquire)
+        self.threads.regions[at].applied.load(Ordering::Acquire)
     }
 
     /// Closes once; later calls wait until the first is through.
@@ -93,13 +90,15 @@ impl Threads {
     fn end(&self, scheduler: &Scheduler) {
         end(&self.raftstore.0, &self.raftstore.1);
         end(&self.snapshots.0, &self.snapshots.1);
-        end(&self.apply.0, &self.apply.1);
+        self.apply.0.iter().for_each(Mailbox::close);
+        join(&self.apply.1);
+        self.apply.0.iter().for_each(drain);
         end(&scheduler.workers, &self.workers);
         end(&scheduler.own, &self.scheduler);
         end(&self.maintenance.0, &self.maintenance.1);
         scheduler.discard();
         if scheduler.fault().is_none()
-            && let Err(error) = sync_data(&*self.engine, &self.applied)
+            && let Err(error) = sync_data(&self.regions)
         {
             // Nothing is lost: the log has it all, and the next start replays what the data lacks.
             tracing::warn!(%error, "the data could not be synced at the end");
@@ -112,6 +111,10 @@ impl Threads {
 fn end<T>(mailbox: &Mailbox<T>, handles: &Handles) {
     mailbox.close();
     join(handles);
+    drain(mailbox);
+}
+
+fn drain<T>(mailbox: &Mailbox<T>) {
     while mailbox.receive().is_some() {}
 }
 

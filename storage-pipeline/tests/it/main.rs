@@ -1,5 +1,6 @@
 //! Integration tests of the whole pipeline. Every test runs in all five completion modes and ends in quiescence.
 
+mod regions;
 mod support;
 mod tidy;
 mod loom_table;

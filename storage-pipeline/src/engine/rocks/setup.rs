@@ -9,8 +9,9 @@ use rocksdb::{
 use super::{Db, family};
 use crate::{engine::Cf, error::OpenError};
 
-/// The newest layout of keys and values that this version reads, and the one it writes.
-pub(crate) const FORMAT: u32 = 1;
+/// The layout of keys and values that this version reads and writes. In the one before, the keys of raft logs named no
+/// regions.
+pub(crate) const FORMAT: u32 = 2;
 
 /// Where the format version is kept, in [`Cf::Meta`].
 pub(super) const FORMAT_KEY: &[u8] = b"format";
@@ -99,6 +100,7 @@ pub(crate) fn known_format(found: &[u8], dir: &Path) -> Result<(), OpenError> {
     match found {
         FORMAT => Ok(()),
         0 => Err(OpenError::Corrupt { path, what: "format version 0".to_owned() }),
+        older if older < FORMAT => Err(OpenError::OlderFormat { path, found, supported: FORMAT }),
         _ => Err(OpenError::NewerFormat { path, found, supported: FORMAT }),
     }
 }

@@ -97,7 +97,7 @@ proptest! {
         write(&engine, before.clone());
         let snapshot = engine.snapshot();
         write(&engine, after);
-        let mut model = Model::from([((Cf::Meta, FORMAT_KEY.to_vec()), vec![0, 0, 0, 1])]);
+        let mut model = Model::from([((Cf::Meta, FORMAT_KEY.to_vec()), vec![0, 0, 0, 2])]);
         apply(&mut model, &before);
         for modify in &before {
             let found = snapshot.get(modify.cf(), modify.key()).unwrap();
@@ -256,7 +256,7 @@ fn another_process_is_refused_as_locked() {
 }
 
 #[test]
-fn a_format_that_is_newer_unreadable_or_missing_is_refused() {
+fn a_format_that_is_newer_older_unreadable_or_missing_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let set = |value: Option<&[u8]>| {
         let engine = RocksEngine::open(dir.path()).unwrap();
@@ -270,11 +270,15 @@ fn a_format_that_is_newer_unreadable_or_missing_is_refused() {
     let repair = || {
         let families = Cf::ALL.map(|cf| ColumnFamilyDescriptor::new(cf.name(), Default::default()));
         let db = Db::open_cf_descriptors(&Default::default(), dir.path(), families).unwrap();
-        db.put_cf_opt(family(&db, Cf::Meta), FORMAT_KEY, [0, 0, 0, 1], &WriteOptions::default()).unwrap();
+        db.put_cf_opt(family(&db, Cf::Meta), FORMAT_KEY, [0, 0, 0, 2], &WriteOptions::default()).unwrap();
     };
-    set(Some(&[0, 0, 0, 2]));
+    set(Some(&[0, 0, 0, 3]));
     let error = refusal(dir.path());
-    assert!(matches!(&error, OpenError::NewerFormat { found: 2, supported: 1, .. }), "{error}");
+    assert!(matches!(&error, OpenError::NewerFormat { found: 3, supported: 2, .. }), "{error}");
+    repair();
+    set(Some(&[0, 0, 0, 1]));
+    let error = refusal(dir.path());
+    assert!(matches!(&error, OpenError::OlderFormat { found: 1, supported: 2, .. }), "{error}");
     repair();
     for bad in [Some(&[0, 0, 0, 0][..]), Some(&[1]), None] {
         set(bad);

@@ -1,9 +1,9 @@
-//! What keeps the raft log: a trait, so that the log on RocksDB, the one in memory and another engine can take each
-//! other's place.
+//! What keeps the raft logs of a store, one for each of its regions: a trait, so that the log on RocksDB, the one in memory
+//! and another engine can take each other's place.
 
 use raft::eraftpb::{Entry, HardState};
 
-use crate::engine::EngineError;
+use crate::{engine::EngineError, region::FIRST_REGION};
 
 /// A place in the log. Index 0 in term 0 is before the first entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,9 +29,11 @@ impl Position {
     }
 }
 
-/// What is written at once: all of it is there afterwards, or nothing.
-#[derive(Clone, Copy, Debug, Default)]
+/// What is written to the log of one region.
+#[derive(Clone, Copy, Debug)]
 pub struct LogWrite<'a> {
+    /// Id of the region.
+    pub region: u64,
     /// Entries with ascending indices and no gap. They replace everything at and after the first one's index.
     pub entries: &'a [Entry],
     /// The hard state, where it changed.
@@ -45,7 +47,21 @@ pub struct LogWrite<'a> {
     pub sync: bool,
 }
 
-/// What an engine holds when it is opened.
+impl Default for LogWrite<'_> {
+    /// Nothing, to the log of the first region.
+    fn default() -> Self {
+        Self {
+            region: FIRST_REGION,
+            entries: &[],
+            hard_state: None,
+            truncated: None,
+            restart: false,
+            sync: false,
+        }
+    }
+}
+
+/// What an engine holds of one region when it is opened.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recovered {
     /// The hard state; its default where none was ever written.
@@ -56,25 +72,27 @@ pub struct Recovered {
     pub last_index: u64,
 }
 
-/// An engine that keeps a raft log. It has one user, which calls nothing but `entries` after a failure.
+/// An engine that keeps raft logs. It has one user, which calls nothing but `entries` after a failure.
 pub trait LogEngine: Send + 'static {
-    /// What it holds. Asked once, before anything else.
+    /// What it holds of a region: nothing but defaults where that was never written to. Asked once for each, before
+    /// anything else is asked of that region.
     ///
     /// # Errors
     /// The engine's refusal, or what cannot be decoded.
-    fn recover(&mut self) -> Result<Recovered, EngineError>;
+    fn recover(&mut self, region: u64) -> Result<Recovered, EngineError>;
 
-    /// Writes, and syncs where it is asked to.
+    /// Writes to several regions at once, each named once: all of it is there afterwards, or nothing. Where one of them
+    /// asks for a sync, one sync makes all of it durable.
     ///
     /// # Errors
     /// The engine's refusal. What was written, and what is durable, is then unknown.
-    fn write(&mut self, write: &LogWrite<'_>) -> Result<(), EngineError>;
+    fn write(&mut self, writes: &[LogWrite<'_>]) -> Result<(), EngineError>;
 
-    /// The entries from `low` up to but not including `high`, as many as fit into `max_bytes`, at least one.
+    /// The entries of a region from `low` up to but not including `high`, as many as fit into `max_bytes`, at least one.
     ///
     /// # Errors
     /// The engine's refusal; one of the entries is missing or cannot be decoded.
-    fn entries(&self, low: u64, high: u64, max_bytes: u64) -> Result<Vec<Entry>, EngineError>;
+    fn entries(&self, region: u64, low: u64, high: u64, max_bytes: u64) -> Result<Vec<Entry>, EngineError>;
 
     /// Makes everything durable that was recovered or written before.
     ///

@@ -28,20 +28,42 @@ pub enum Fault {
 
 #[derive(Default)]
 struct State {
-    written: Contents,
-    synced: Contents,
+    written: Regions,
+    synced: Regions,
     /// What it was after each write since the last sync.
-    unsynced: Vec<Contents>,
+    unsynced: Vec<Regions>,
     fails: Option<Fault>,
     syncs: u64,
 }
 
-/// Cloning costs next to nothing, so that every sync can keep a copy.
+/// The log of each region. Cloning costs next to nothing, so that every sync can keep a copy.
+type Regions = OrdMap<u64, Contents>;
+
 #[derive(Clone, Default)]
 struct Contents {
     entries: OrdMap<u64, Arc<Entry>>,
     hard_state: HardState,
     truncated: Position,
+}
+
+impl Contents {
+    fn take(&mut self, write: &LogWrite<'_>) {
+        let Self { entries, hard_state, truncated } = self;
+        if write.restart {
+            entries.clear();
+        }
+        if let Some(first) = write.entries.first() {
+            *entries = entries.split(&first.index).0;
+            entries.extend(write.entries.iter().map(|entry| (entry.index, Arc::new(entry.clone()))));
+        }
+        if let Some(new) = write.hard_state {
+            hard_state.clone_from(new);
+        }
+        if let Some(new) = write.truncated {
+            *entries = entries.split(&new.index).1;
+            *truncated = new;
+        }
+    }
 }
 
 impl MemoryLog {
@@ -104,41 +126,30 @@ impl State {
 }
 
 impl LogEngine for MemoryLog {
-    fn recover(&mut self) -> Result<Recovered, EngineError> {
-        let Contents { entries, hard_state, truncated } = self.state.lock().written.clone();
+    fn recover(&mut self, region: u64) -> Result<Recovered, EngineError> {
+        let stored = self.state.lock().written.get(&region).cloned();
+        let Contents { entries, hard_state, truncated } = stored.unwrap_or_default();
         let last_index = entries.get_max().map_or(truncated.index, |(index, _)| *index);
         Ok(Recovered { hard_state, truncated, last_index })
     }
 
-    fn write(&mut self, write: &LogWrite<'_>) -> Result<(), EngineError> {
+    fn write(&mut self, writes: &[LogWrite<'_>]) -> Result<(), EngineError> {
         let mut state = self.state.lock();
         state.fail(Fault::Write)?;
-        let Contents { entries, hard_state, truncated } = &mut state.written;
-        if write.restart {
-            entries.clear();
-        }
-        if let Some(first) = write.entries.first() {
-            *entries = entries.split(&first.index).0;
-            entries.extend(write.entries.iter().map(|entry| (entry.index, Arc::new(entry.clone()))));
-        }
-        if let Some(new) = write.hard_state {
-            hard_state.clone_from(new);
-        }
-        if let Some(new) = write.truncated {
-            *entries = entries.split(&new.index).1;
-            *truncated = new;
+        for write in writes {
+            state.written.entry(write.region).or_default().take(write);
         }
         let image = state.written.clone();
         state.unsynced.push(image);
-        if write.sync { state.sync() } else { Ok(()) }
+        if writes.iter().any(|write| write.sync) { state.sync() } else { Ok(()) }
     }
 
-    fn entries(&self, low: u64, high: u64, max_bytes: u64) -> Result<Vec<Entry>, EngineError> {
+    fn entries(&self, region: u64, low: u64, high: u64, max_bytes: u64) -> Result<Vec<Entry>, EngineError> {
         let state = self.state.lock();
         let mut room = Room::new(max_bytes);
         let mut found = Vec::new();
         for index in low..high {
-            let entry = state.written.entries.get(&index);
+            let entry = state.written.get(&region).and_then(|contents| contents.entries.get(&index));
             let entry = entry.ok_or_else(|| EngineError::new(format!("entry {index} is missing")))?;
             if !room.take(entry) {
                 break;

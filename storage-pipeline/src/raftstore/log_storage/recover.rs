@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{LogEngine, Position, Recovered, recent::Known};
+use super::{Position, Recovered, RegionLog, recent::Known};
 use crate::engine::EngineError;
 
 /// Bytes of entries that are read at a time.
@@ -39,7 +39,7 @@ impl From<EngineError> for RecoverError {
 /// # Errors
 /// What is wrong with it.
 pub(super) fn check(
-    engine: &dyn LogEngine,
+    engine: &RegionLog,
     recovered: &Recovered,
     applied_index: u64,
 ) -> Result<Known, RecoverError> {

@@ -3,7 +3,9 @@
 
 use raft::eraftpb::{ConfState, Entry, HardState, Snapshot};
 
-use super::{LogEngine, LogStorage, LogWrite, Position, RecoverError, Recovered, recent::Known, recover};
+use super::{
+    LogStorage, LogWrite, Position, RecoverError, Recovered, RegionLog, Staged, recent::Known, recover,
+};
 use crate::{
     engine::EngineError,
     raftstore::snapshot::{ChunkReader, Snapshots},
@@ -16,13 +18,13 @@ impl LogStorage {
     /// # Errors
     /// As [`open`](Self::open).
     pub(crate) fn open_after_snapshot(
-        mut engine: Box<dyn LogEngine>,
+        engine: RegionLog,
         conf_state: ConfState,
         snapshot: Position,
     ) -> Result<Self, RecoverError> {
         let mut recovered = engine.recover()?;
         let own = snapshot.index.min(recovered.last_index);
-        let mut known = recover::check(&*engine, &recovered, own)?;
+        let mut known = recover::check(&engine, &recovered, own)?;
         if own == snapshot.index && known.terms.of(own) == snapshot.term {
             engine.sync()?;
         } else {
@@ -32,13 +34,14 @@ impl LogStorage {
             let (term, commit) = (term.max(snapshot.term), commit.max(snapshot.index));
             let hard_state = HardState { term, vote, commit };
             let (hard, truncated) = (Some(&hard_state), Some(snapshot));
-            engine.write(&LogWrite {
+            engine.write(&[LogWrite {
+                region: engine.region(),
                 entries: &[],
                 hard_state: hard,
                 truncated,
                 restart: true,
                 sync: true,
-            })?;
+            }])?;
             recovered = Recovered { hard_state, truncated: snapshot, last_index: snapshot.index };
             known = Known::after(snapshot);
         }
@@ -72,11 +75,12 @@ impl LogStorage {
         self.snapshots.as_ref().map_or(Ok(()), Snapshots::discard)
     }
 
-    /// Begins anew behind a snapshot, in one synced write with the entries and the hard state that come with it.
+    /// Keeps for the next write, which is synced, that the log begins anew behind a snapshot, with the entries and the hard
+    /// state that come with it.
     ///
     /// # Errors
-    /// As [`persist`](Self::persist).
-    pub(crate) fn restart(
+    /// The first fault of an earlier call.
+    pub(crate) fn stage_restart(
         &mut self,
         snapshot: Position,
         entries: Vec<Entry>,
@@ -86,21 +90,8 @@ impl LogStorage {
         if let Some(new) = hard_state {
             self.hard_state = new;
         }
-        let write = LogWrite {
-            entries: &entries,
-            hard_state: Some(&self.hard_state),
-            truncated: Some(snapshot),
-            restart: true,
-            sync: true,
-        };
-        if let Err(error) = self.engine.write(&write) {
-            return Err(self.poison(error));
-        }
-        self.truncate_next = false;
-        self.truncated = snapshot;
-        self.last_index = entries.last().map_or(snapshot.index, |last| last.index);
-        self.known = Known::after(snapshot);
-        self.known.append(entries);
+        let truncated = Some(snapshot);
+        self.staged = Some(Staged { entries, keeps_state: true, truncated, restart: true, sync: true });
         Ok(())
     }
 }

@@ -1,13 +1,14 @@
-//! The raft log in a RocksDB instance of its own, tuned for one small synced write after the other.
+//! The raft logs in a RocksDB instance of their own, tuned for one small synced write after the other.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use raft::eraftpb::Entry;
-use rocksdb::{BlockBasedOptions, DBRecoveryMode, Options, ReadOptions, WriteBatch, WriteOptions};
+use rocksdb::{DBRecoveryMode, Options, ReadOptions, WriteBatch, WriteOptions};
 
 use super::{
     LogEngine, LogWrite, Position, Recovered, codec,
     recent::Room,
+    rocks_options::{is_locked, options},
     wal::{self, Tail},
     wal_room::WalRoom,
 };
@@ -16,31 +17,35 @@ use crate::{
         EngineError,
         rocks::{
             Db,
-            setup::{FORMAT, common_options, known_format, open_error},
+            setup::{FORMAT, known_format, open_error},
         },
     },
     error::OpenError,
 };
 
-/// Keys of entries begin with 1, so that nothing else lies between or after them. All other keys begin with 0.
+/// Keys of entries begin with 1, the region and the index, so that nothing else lies between those of one region. All other
+/// keys begin with 0.
 const ENTRY: u8 = 1;
-const ENTRIES: std::ops::Range<[u8; 1]> = [ENTRY]..[ENTRY + 1];
 const FORMAT_KEY: [u8; 2] = *b"\0f";
-const HARD_STATE_KEY: [u8; 2] = *b"\0h";
-const TRUNCATED_KEY: [u8; 2] = *b"\0t";
+const HARD_STATE: u8 = b'h';
+const TRUNCATED: u8 = b't';
 
 /// A raft log on RocksDB.
 pub struct RocksLog {
     db: Db,
-    recovered: Recovered,
     synced: WriteOptions,
     unsynced: WriteOptions,
     room: WalRoom,
     /// Encodes one entry after the other.
     buffer: Vec<u8>,
-    /// Entries end here, and begin after `truncated`, as far as they were written.
-    last_index: u64,
+    ends: BTreeMap<u64, Ends>,
+}
+
+/// Where the entries of a region begin and end, as far as they were written.
+#[derive(Clone, Copy, Default)]
+struct Ends {
     truncated: Position,
+    last_index: u64,
 }
 
 impl RocksLog {
@@ -75,9 +80,6 @@ impl RocksLog {
         if let Some(found) = db.get(FORMAT_KEY).map_err(failed)? {
             known_format(&found, dir)?;
         }
-        let corrupt =
-            |error: EngineError| OpenError::Corrupt { path: dir.to_owned(), what: error.to_string() };
-        let recovered = recover(&db).map_err(corrupt)?;
         let mut synced = WriteOptions::default();
         synced.set_sync(true);
         // What was replayed may never have reached the disk. It goes into a synced table file, and the synced write
@@ -90,62 +92,76 @@ impl RocksLog {
             unsynced: WriteOptions::default(),
             room: WalRoom::new(dir),
             buffer: Vec::new(),
-            last_index: recovered.last_index,
-            truncated: recovered.truncated,
-            recovered,
+            ends: BTreeMap::new(),
         })
     }
 }
 
-impl LogEngine for RocksLog {
-    fn recover(&mut self) -> Result<Recovered, EngineError> {
-        Ok(self.recovered.clone())
-    }
-
-    fn write(&mut self, write: &LogWrite<'_>) -> Result<(), EngineError> {
-        let mut batch = WriteBatch::default();
-        let mut last_index = self.last_index;
+impl RocksLog {
+    /// Adds what is to be written of one region. Returns where its entries begin and end afterwards.
+    fn add(&mut self, write: &LogWrite<'_>, batch: &mut WriteBatch) -> Ends {
+        let region = write.region;
+        let before = self.ends.get(&region).copied().unwrap_or_default();
+        let mut last_index = before.last_index;
         if let Some(truncated) = write.truncated.filter(|_| write.restart) {
-            batch.delete_range(ENTRIES.start, ENTRIES.end);
+            batch.delete_range(entry_key(region, 0), entry_key(region, u64::MAX));
             last_index = truncated.index;
         }
         for entry in write.entries {
             self.buffer.clear();
             codec::put_entry(&mut self.buffer, entry);
-            batch.put(entry_key(entry.index), &self.buffer);
+            batch.put(entry_key(region, entry.index), &self.buffer);
             last_index = entry.index;
         }
-        if last_index < self.last_index {
-            batch.delete_range(entry_key(last_index + 1), entry_key(self.last_index + 1));
+        if last_index < before.last_index {
+            batch.delete_range(entry_key(region, last_index + 1), entry_key(region, before.last_index + 1));
         }
         if let Some(hard_state) = write.hard_state {
-            batch.put(HARD_STATE_KEY, codec::hard_state(hard_state));
+            batch.put(state_key(region, HARD_STATE), codec::hard_state(hard_state));
         }
         if let Some(truncated) = write.truncated {
-            batch.delete_range(entry_key(self.truncated.index + 1), entry_key(truncated.index + 1));
-            batch.put(TRUNCATED_KEY, codec::position(truncated));
+            let from = entry_key(region, before.truncated.index + 1);
+            batch.delete_range(from, entry_key(region, truncated.index + 1));
+            batch.put(state_key(region, TRUNCATED), codec::position(truncated));
         }
-        self.room.reserve(batch.size_in_bytes() as u64);
-        let options = if write.sync { &self.synced } else { &self.unsynced };
-        self.db.write_opt(batch, options).map_err(EngineError::new)?;
-        self.last_index = last_index;
-        self.truncated = write.truncated.unwrap_or(self.truncated);
-        Ok(())
+        Ends { truncated: write.truncated.unwrap_or(before.truncated), last_index }
+    }
+}
+
+impl LogEngine for RocksLog {
+    fn recover(&mut self, region: u64) -> Result<Recovered, EngineError> {
+        let recovered = recover(&self.db, region)?;
+        let Recovered { truncated, last_index, .. } = recovered;
+        self.ends.insert(region, Ends { truncated, last_index });
+        Ok(recovered)
     }
 
-    fn entries(&self, low: u64, high: u64, max_bytes: u64) -> Result<Vec<Entry>, EngineError> {
+    fn write(&mut self, writes: &[LogWrite<'_>]) -> Result<(), EngineError> {
+        let mut batch = WriteBatch::default();
+        for write in writes {
+            // Whoever fails to write asks for no further one, so that nobody sees what is noted too early.
+            let ends = self.add(write, &mut batch);
+            self.ends.insert(write.region, ends);
+        }
+        self.room.reserve(batch.size_in_bytes() as u64);
+        let sync = writes.iter().any(|write| write.sync);
+        let options = if sync { &self.synced } else { &self.unsynced };
+        self.db.write_opt(batch, options).map_err(EngineError::new)
+    }
+
+    fn entries(&self, region: u64, low: u64, high: u64, max_bytes: u64) -> Result<Vec<Entry>, EngineError> {
         let mut options = ReadOptions::default();
-        options.set_iterate_upper_bound(entry_key(high));
+        options.set_iterate_upper_bound(entry_key(region, high));
         let mut cursor = self.db.raw_iterator_opt(options);
-        cursor.seek(entry_key(low));
+        cursor.seek(entry_key(region, low));
         let mut room = Room::new(max_bytes);
         let mut found = Vec::new();
         for index in low..high {
-            let Some((key, value)) = cursor.item().filter(|(key, _)| *key == entry_key(index)) else {
+            let Some((key, value)) = cursor.item().filter(|(key, _)| *key == entry_key(region, index)) else {
                 cursor.status().map_err(EngineError::new)?;
                 return Err(EngineError::new(format!("entry {index} of the raft log is missing")));
             };
-            debug_assert_eq!(key.len(), 9);
+            debug_assert_eq!(key.len(), 17);
             let entry = codec::take_entry(index, value)?;
             if !room.take(&entry) {
                 break;
@@ -161,53 +177,34 @@ impl LogEngine for RocksLog {
     }
 }
 
-fn entry_key(index: u64) -> [u8; 9] {
-    let mut key = [ENTRY; 9];
-    key[1..].copy_from_slice(&index.to_be_bytes());
+fn entry_key(region: u64, index: u64) -> [u8; 17] {
+    let mut key = [ENTRY; 17];
+    key[1..9].copy_from_slice(&region.to_be_bytes());
+    key[9..].copy_from_slice(&index.to_be_bytes());
     key
 }
 
-fn options(mode: DBRecoveryMode) -> Options {
-    let mut options = common_options();
-    options.set_wal_recovery_mode(mode);
-    // The write-ahead log is as long as the write buffer. Entries that are forgotten before a flush are never written
-    // a second time, so a long one saves work; replaying it at the next opening bounds it.
-    options.set_write_buffer_size(32 << 20);
-    options.set_max_write_buffer_number(3);
-    // There is one writer: nobody to share a write with.
-    options.set_allow_concurrent_memtable_write(false);
-    options.set_enable_write_thread_adaptive_yield(false);
-    let mut table = BlockBasedOptions::default();
-    // Entries are read once and in order, after a restart or for a follower far behind.
-    table.set_block_size(64 << 10);
-    table.set_format_version(5);
-    options.set_block_based_table_factory(&table);
-    options
+fn state_key(region: u64, what: u8) -> [u8; 10] {
+    let mut key = [0; 10];
+    key[1] = what;
+    key[2..].copy_from_slice(&region.to_be_bytes());
+    key
 }
 
-/// Whether somebody else has the database open. RocksDB takes its lock before it looks whether there is a database,
-/// so asking for a new one says no more than that, and changes nothing.
-fn is_locked(dir: &Path) -> bool {
-    let mut options = Options::default();
-    options.set_error_if_exists(true);
-    let refusal = Db::open(&options, dir).map_err(|error| open_error(dir, error));
-    matches!(refusal, Err(OpenError::Locked { .. }))
-}
-
-fn recover(db: &Db) -> Result<Recovered, EngineError> {
-    let get = |key| db.get(key).map_err(EngineError::new);
-    let hard_state = get(HARD_STATE_KEY)?.map(|bytes| codec::take_hard_state(&bytes)).transpose()?;
-    let truncated = get(TRUNCATED_KEY)?.map(|bytes| codec::take_position(&bytes)).transpose()?;
+fn recover(db: &Db, region: u64) -> Result<Recovered, EngineError> {
+    let get = |what| db.get(state_key(region, what)).map_err(EngineError::new);
+    let hard_state = get(HARD_STATE)?.map(|bytes| codec::take_hard_state(&bytes)).transpose()?;
+    let truncated = get(TRUNCATED)?.map(|bytes| codec::take_position(&bytes)).transpose()?;
     let truncated = truncated.unwrap_or_default();
     let mut options = ReadOptions::default();
-    options.set_iterate_range(ENTRIES.start..ENTRIES.end);
+    options.set_iterate_range(entry_key(region, 0)..entry_key(region, u64::MAX));
     let mut cursor = db.raw_iterator_opt(options);
     cursor.seek_to_last();
     cursor.status().map_err(EngineError::new)?;
     let last_index = match cursor.key() {
         None => truncated.index,
-        Some([ENTRY, index @ ..]) if index.len() == 8 => {
-            index.iter().fold(0, |n, byte| n << 8 | u64::from(*byte))
+        Some([ENTRY, place @ ..]) if place.len() == 16 => {
+            place[8..].iter().fold(0, |n, byte| n << 8 | u64::from(*byte))
         }
         Some(key) => {
             return Err(EngineError::new(format!("unknown key \"{}\" in the raft log", key.escape_ascii())));

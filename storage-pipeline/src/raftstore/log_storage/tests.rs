@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use proptest::{collection::vec, prelude::*, sample::Index};
 use raft::{
     GetEntriesContext, RawNode, Storage, StorageError,
-    eraftpb::{ConfState, Entry, HardState},
+    eraftpb::{ConfState, Entry, EntryType, HardState},
 };
 use slog::{Discard, Logger, o};
 
@@ -25,8 +25,11 @@ pub(super) fn state(term: u64, commit: u64) -> Option<HardState> {
 }
 
 fn open(engine: impl LogEngine, applied: u64) -> Result<LogStorage, RecoverError> {
-    let mut log =
-        LogStorage::open(Box::new(engine), ConfState { voters: vec![1], ..ConfState::default() }, applied)?;
+    let mut log = LogStorage::open(
+        Box::new(engine) as Box<dyn LogEngine>,
+        ConfState { voters: vec![1], ..ConfState::default() },
+        applied,
+    )?;
     log.apply_behind(applied);
     Ok(log)
 }
@@ -45,6 +48,28 @@ const ON_DISK: &[OnDisk] = &[
 fn of_every_kind(dir: &Path, memory: &MemoryLog, applied: u64) -> Vec<LogStorage> {
     let memory = open(memory.clone(), applied).unwrap();
     ON_DISK.iter().map(|open| open(dir, applied)).chain([memory]).collect()
+}
+
+impl LogStorage {
+    fn persist(
+        &mut self,
+        entries: Vec<Entry>,
+        hard_state: Option<HardState>,
+        sync: bool,
+    ) -> Result<(), EngineError> {
+        self.stage(entries, hard_state, sync)?;
+        self.write_staged()
+    }
+
+    fn restart(
+        &mut self,
+        snapshot: Position,
+        entries: Vec<Entry>,
+        hard_state: Option<HardState>,
+    ) -> Result<(), EngineError> {
+        self.stage_restart(snapshot, entries, hard_state)?;
+        self.write_staged()
+    }
 }
 
 fn read(log: &LogStorage, low: u64, high: u64, max_bytes: u64) -> raft::Result<Vec<Entry>> {
@@ -197,18 +222,19 @@ struct Noting(MemoryLog, Arc<Mutex<Vec<Asked>>>);
 type Asked = (Option<u64>, Option<HardState>, Option<u64>);
 
 impl LogEngine for Noting {
-    fn recover(&mut self) -> Result<Recovered, EngineError> {
-        self.0.recover()
+    fn recover(&mut self, region: u64) -> Result<Recovered, EngineError> {
+        self.0.recover(region)
     }
 
-    fn write(&mut self, write: &LogWrite<'_>) -> Result<(), EngineError> {
+    fn write(&mut self, writes: &[LogWrite<'_>]) -> Result<(), EngineError> {
+        let [write] = writes else { panic!("there is one region: {writes:?}") };
         let last = write.entries.last().map(|entry| entry.index);
         self.1.lock().push((last, write.hard_state.cloned(), write.truncated.map(|place| place.index)));
-        self.0.write(write)
+        self.0.write(writes)
     }
 
-    fn entries(&self, low: u64, high: u64, max_bytes: u64) -> Result<Vec<Entry>, EngineError> {
-        self.0.entries(low, high, max_bytes)
+    fn entries(&self, region: u64, low: u64, high: u64, max_bytes: u64) -> Result<Vec<Entry>, EngineError> {
+        self.0.entries(region, low, high, max_bytes)
     }
 
     fn sync(&mut self) -> Result<(), EngineError> {
@@ -246,7 +272,9 @@ fn a_log_is_applied_behind_what_was_synced_and_never_from_before_its_beginning()
     log.compact(3).unwrap();
     log.persist(entries(10..11, 2), None, true).unwrap();
     for (synced, from) in [(0, (3, 1)), (3, (3, 1)), (5, (5, 1)), (7, (7, 2))] {
-        let mut log = LogStorage::open(Box::new(memory.clone()), ConfState::default(), 9).unwrap();
+        let mut log =
+            LogStorage::open(Box::new(memory.clone()) as Box<dyn LogEngine>, ConfState::default(), 9)
+                .unwrap();
         assert_eq!(log.apply_behind(synced), Position { index: from.0, term: from.1 });
         assert_eq!(log.initial_state().unwrap().hard_state.commit, from.0);
     }
@@ -315,13 +343,13 @@ fn a_log_that_contradicts_itself_or_the_data_is_refused() {
         let mut memory = MemoryLog::new();
         let truncated = truncated.map(|(index, term)| Position { index, term });
         memory
-            .write(&LogWrite {
+            .write(&[LogWrite {
                 entries,
                 hard_state: hard_state.as_ref(),
                 truncated,
                 sync: true,
                 ..LogWrite::default()
-            })
+            }])
             .unwrap();
         memory
     };
@@ -437,13 +465,17 @@ fn ready(node: &mut RawNode<LogStorage>, applied: &mut Vec<Entry>) {
 fn a_change_of_members_is_kept_with_the_commit_index_and_other_entries_are_not() {
     let commit_after = |kind: EntryType| {
         let log = MemoryLog::new();
-        let mut storage = LogStorage::open(Box::new(log.clone()), ConfState::default(), 0).unwrap();
+        let mut storage =
+            LogStorage::open(Box::new(log.clone()) as Box<dyn LogEngine>, ConfState::default(), 0).unwrap();
         storage.persist(entries(1..3, 1), state(1, 0), true).unwrap();
         let mut last = entry(3, 1, 20);
         last.set_entry_type(kind);
         storage.persist(vec![last], state(1, 2), true).unwrap();
         drop(storage);
-        LogStorage::open(Box::new(log), ConfState::default(), 0).unwrap().hard_state().commit
+        LogStorage::open(Box::new(log) as Box<dyn LogEngine>, ConfState::default(), 0)
+            .unwrap()
+            .hard_state()
+            .commit
     };
     assert_eq!(commit_after(EntryType::EntryConfChangeV2), 2);
     assert_eq!(commit_after(EntryType::EntryNormal), 0);

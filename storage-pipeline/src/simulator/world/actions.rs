@@ -11,6 +11,7 @@ use crate::{
         snapshot::SnapshotChunk,
         transport::{self, Message},
     },
+    region::FIRST_REGION,
     simulator::{
         event::Event,
         invariants::{Operation, Who},
@@ -104,7 +105,7 @@ impl World {
         let Some(life) = &self.nodes[to as usize - 1].life else { return };
         self.trace.line(self.now.get(), || format!("{from} -> {to}: chunk {number} of {position:?}"));
         // One that is not kept is missed when the snapshot is to be installed.
-        let _ = life.rooms.applier.staging.stage(chunk);
+        let _ = life.rooms.appliers[0].regions[0].staging.stage(chunk);
     }
 
     fn deliver_message(&mut self, message: Message) {
@@ -114,7 +115,7 @@ impl World {
         self.trace.line(now, || words(&message));
         if transport::check(&message, node.id).is_ok() {
             // A full mailbox loses it, and raft sends it again.
-            let _ = life.rooms.scheduler.reader.router.raft(message);
+            let _ = life.rooms.scheduler.reader.of(FIRST_REGION).router.raft(message);
         }
     }
 

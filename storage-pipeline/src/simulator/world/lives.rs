@@ -6,6 +6,7 @@ use super::{Violation, World, violation};
 use crate::{
     members::{MemberChange, Members},
     raftstore::msg::ChangeMembers,
+    region::FIRST_REGION,
     simulator::{
         invariants::Who,
         life::Life,
@@ -68,7 +69,7 @@ impl World {
     /// The replica that leads. Where one does not know yet that it was deposed, that is the one of the latest term.
     pub(super) fn leader(&self) -> Option<u64> {
         let lives = self.nodes.iter().filter_map(|node| node.life.as_ref().map(|life| (node.id, life)));
-        let leaders = lives.filter_map(|(id, life)| Some((life.rooms.store.peer.led_term()?, id)));
+        let leaders = lives.filter_map(|(id, life)| Some((life.rooms.store.regions[0].peer.led_term()?, id)));
         leaders.max_by_key(|(term, _)| *term).map(|(_, id)| id)
     }
 
@@ -78,7 +79,7 @@ impl World {
         if let Some(leader) = leader {
             let wish = ChangeMembers { changes: changes.to_vec(), callback: Callback::new(drop) };
             // One for which there is no room is not fulfilled.
-            let _ = leader.rooms.scheduler.reader.router.change_members(wish);
+            let _ = leader.rooms.scheduler.reader.of(FIRST_REGION).router.change_members(wish);
         }
     }
 
@@ -87,7 +88,8 @@ impl World {
         if self.coming.is_empty() {
             let leader = self.leader();
             let members = leader.and_then(|leader| self.nodes[leader as usize - 1].life.as_ref());
-            let members = members.map(|life| life.rooms.store.peer.raft().prs().conf().to_conf_state());
+            let members =
+                members.map(|life| life.rooms.store.regions[0].peer.raft().prs().conf().to_conf_state());
             let sight = Sight {
                 replicas: self.nodes.len() as u64,
                 leader,
@@ -160,7 +162,7 @@ impl World {
             Fault::Transfer { to } => {
                 let leader = self.leader().and_then(|leader| self.nodes[leader as usize - 1].life.as_ref());
                 if let Some(leader) = leader {
-                    leader.rooms.scheduler.reader.router.transfer_leader(to);
+                    leader.rooms.scheduler.reader.of(FIRST_REGION).router.transfer_leader(to);
                 }
             }
             Fault::Members { ref changes } => self.change_members(changes),

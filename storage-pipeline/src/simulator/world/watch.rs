@@ -10,6 +10,7 @@ use crate::{
     engine::Engine,
     observe::Moment,
     raftstore::peer::Peer,
+    region::FIRST_REGION,
     simulator::{
         event::Event,
         invariants::{Acted, Claim, Deed, Log, Who, check_agreement},
@@ -58,7 +59,7 @@ impl World {
         {
             return Err(violation("no fault of its own", format!("replica {}: {fault}", node.id)));
         }
-        let peer = &life.rooms.store.peer;
+        let peer = &life.rooms.store.regions[0].peer;
         let (new_entries, unchanged_below) = follow_log(&mut self.logs[at], peer)
             .map_err(|error| violation("the log can be read", format!("replica {}: {error}", node.id)))?;
         let now = self.now.get();
@@ -70,8 +71,8 @@ impl World {
             deeds: &deeds,
             operations: &self.operations,
             peer,
-            applied: life.rooms.applier.applied.load(Ordering::Acquire),
             membership: membership.as_ref(),
+            applied: life.rooms.maintenance.regions[0].applied.load(Ordering::Acquire),
             new_entries: &new_entries,
             unchanged_below,
             log: &self.logs[at],
@@ -88,8 +89,8 @@ impl World {
         let Some(leader) = self.leader() else { return false };
         let committed = |node: &Node| {
             let life = node.life.as_ref()?;
-            let applied = life.rooms.applier.applied.load(Ordering::Acquire);
-            Some((life.rooms.store.peer.raft().raft_log.committed, applied))
+            let applied = life.rooms.maintenance.regions[0].applied.load(Ordering::Acquire);
+            Some((life.rooms.store.regions[0].peer.raft().raft_log.committed, applied))
         };
         let goal = committed(&self.nodes[leader as usize - 1]);
         goal.is_some_and(|(committed, applied)| committed == applied)
@@ -121,9 +122,9 @@ fn claim(node: &Node, now: Duration) -> Option<Claim> {
     let life = node.life.as_ref()?;
     Some(Claim {
         replica: node.id,
-        leads: life.rooms.store.peer.led_term(),
-        reads: life.rooms.scheduler.reader.lease.term_at(node.time(now)),
-        applied: life.rooms.applier.applied.load(Ordering::Acquire),
+        leads: life.rooms.store.regions[0].peer.led_term(),
+        reads: life.rooms.scheduler.reader.of(FIRST_REGION).lease.term_at(node.time(now)),
+        applied: life.rooms.maintenance.regions[0].applied.load(Ordering::Acquire),
     })
 }
 
@@ -140,7 +141,7 @@ fn is_quiescent(node: &Node) -> bool {
 /// Says where a replica stands.
 pub(super) fn state(node: &Node) -> String {
     let Some(life) = &node.life else { return format!("replica {} is down", node.id) };
-    let (raft, scheduler) = (life.rooms.store.peer.raft(), &life.rooms.scheduler);
+    let (raft, scheduler) = (life.rooms.store.regions[0].peer.raft(), &life.rooms.scheduler);
     format!(
         "replica {}: {:?} of term {}, members {}, last {}, committed {}, applied {}, in flight {:?}, latches {:?}",
         node.id,
@@ -149,7 +150,7 @@ pub(super) fn state(node: &Node) -> String {
         words(&raft.prs().conf().to_conf_state()),
         raft.raft_log.last_index(),
         raft.raft_log.committed,
-        life.rooms.applier.applied.load(Ordering::Acquire),
+        life.rooms.maintenance.regions[0].applied.load(Ordering::Acquire),
         scheduler.in_flight.counts(),
         scheduler.latches.counts(),
     )

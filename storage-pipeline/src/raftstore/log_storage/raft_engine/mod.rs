@@ -15,6 +15,7 @@ use crate::{
         rocks::setup::{FORMAT, known_format},
     },
     error::OpenError,
+    region::FIRST_REGION,
 };
 use files::{AheadFiles, Syncs};
 use stored_entry::StoredEntry;
@@ -23,8 +24,8 @@ mod files;
 mod stored_entry;
 mod tail;
 
-/// The engine can keep the logs of many replicas; this is the only one.
-const REPLICA: u64 = 1;
+/// The engine numbers logs as a store does its regions. What is about all of them is with the first.
+const FIRST: u64 = FIRST_REGION;
 const FORMAT_KEY: &[u8] = b"f";
 const HARD_STATE_KEY: &[u8] = b"h";
 const TRUNCATED_KEY: &[u8] = b"t";
@@ -36,7 +37,6 @@ const PURGE_BYTES: u64 = 4 * FILE_BYTES;
 /// A raft log on raft-engine.
 pub struct RaftEngineLog {
     engine: Engine<AheadFiles>,
-    recovered: Recovered,
     syncs: Arc<Syncs>,
 }
 
@@ -75,33 +75,35 @@ impl RaftEngineLog {
         let syncs = Arc::new(Syncs::default());
         let files = Arc::new(AheadFiles::new(Arc::clone(&syncs)));
         let engine = Engine::open_with_file_system(config, files).map_err(|error| open_error(dir, &error))?;
-        let mut log = Self { engine, recovered: Recovered::default(), syncs };
-        if let Some(found) = log.engine.get(REPLICA, FORMAT_KEY) {
+        let mut log = Self { engine, syncs };
+        if let Some(found) = log.engine.get(FIRST, FORMAT_KEY) {
             known_format(&found, dir)?;
         }
         let corrupt =
             |error: EngineError| OpenError::Corrupt { path: dir.to_owned(), what: error.to_string() };
-        log.recovered = log.look().map_err(corrupt)?;
+        for region in log.engine.raft_groups() {
+            log.look(region).map_err(corrupt)?;
+        }
         log.sync().map_err(|error| OpenError::Engine { path: dir.to_owned(), what: error.to_string() })?;
         // The engine syncs the names of the files that it adds later, and not of the first one.
         fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(io)?;
         Ok(log)
     }
 
-    fn look(&self) -> Result<Recovered, EngineError> {
-        let get = |key| self.engine.get(REPLICA, key);
+    fn look(&self, region: u64) -> Result<Recovered, EngineError> {
+        let get = |key| self.engine.get(region, key);
         let hard_state = get(HARD_STATE_KEY).map(|bytes| codec::take_hard_state(&bytes)).transpose()?;
         let truncated = get(TRUNCATED_KEY).map(|bytes| codec::take_position(&bytes)).transpose()?;
         let truncated = truncated.unwrap_or_default();
-        let last_index = self.engine.last_index(REPLICA).unwrap_or(0).max(truncated.index);
+        let last_index = self.engine.last_index(region).unwrap_or(0).max(truncated.index);
         Ok(Recovered { hard_state: hard_state.unwrap_or_default(), truncated, last_index })
     }
 
-    fn read(&self, low: u64, high: u64, max_bytes: u64) -> Result<Vec<Entry>, EngineError> {
+    fn read(&self, region: u64, low: u64, high: u64, max_bytes: u64) -> Result<Vec<Entry>, EngineError> {
         let mut room = Room::new(max_bytes);
         let mut found = Vec::new();
         for index in low..high {
-            let stored = self.engine.get_entry::<StoredEntry>(REPLICA, index).map_err(EngineError::new)?;
+            let stored = self.engine.get_entry::<StoredEntry>(region, index).map_err(EngineError::new)?;
             let missing = || EngineError::new(format!("entry {index} of the raft log is missing"));
             let entry = stored.ok_or_else(missing)?.entry()?;
             if !room.take(&entry) {
@@ -119,35 +121,21 @@ impl RaftEngineLog {
 }
 
 impl LogEngine for RaftEngineLog {
-    fn recover(&mut self) -> Result<Recovered, EngineError> {
-        Ok(self.recovered.clone())
+    fn recover(&mut self, region: u64) -> Result<Recovered, EngineError> {
+        self.look(region)
     }
 
-    fn write(&mut self, write: &LogWrite<'_>) -> Result<(), EngineError> {
-        let mut batch = LogBatch::with_capacity(3);
-        if write.restart {
-            // It takes the keys too. The hard state is part of every such write; the format is not.
-            batch.add_command(REPLICA, Command::Clean);
-            let format = FORMAT.to_be_bytes().to_vec();
-            batch.put(REPLICA, FORMAT_KEY.to_vec(), format).map_err(EngineError::new)?;
+    fn write(&mut self, writes: &[LogWrite<'_>]) -> Result<(), EngineError> {
+        let mut batch = LogBatch::with_capacity(3 * writes.len());
+        for write in writes {
+            add(write, &mut batch).map_err(EngineError::new)?;
         }
-        let entries: Vec<_> = write.entries.iter().map(StoredEntry::new).collect();
-        batch.add_entries::<StoredEntry>(REPLICA, &entries).map_err(EngineError::new)?;
-        let mut put = |key: &[u8], value: &[u8]| batch.put(REPLICA, key.to_vec(), value.to_vec());
-        if let Some(hard_state) = write.hard_state {
-            put(HARD_STATE_KEY, &codec::hard_state(hard_state)).map_err(EngineError::new)?;
-        }
-        if let Some(truncated) = write.truncated {
-            put(TRUNCATED_KEY, &codec::position(truncated)).map_err(EngineError::new)?;
-            if !write.restart {
-                batch.add_command(REPLICA, Command::Compact { index: truncated.index + 1 });
-            }
-        }
+        let sync = writes.iter().any(|write| write.sync);
         if batch.is_empty() {
-            return if write.sync { self.sync() } else { Ok(()) };
+            return if sync { self.sync() } else { Ok(()) };
         }
-        self.write_batch(&mut batch, write.sync)?;
-        if write.truncated.is_some() {
+        self.write_batch(&mut batch, sync)?;
+        if writes.iter().any(|write| write.truncated.is_some()) {
             // Here and on no other thread: a read beside it could ask for a file that has just been given back.
             self.engine.purge_expired_files().map_err(EngineError::new)?;
             self.syncs.check()?;
@@ -157,8 +145,8 @@ impl LogEngine for RaftEngineLog {
 
     /// Reads on a thread of its own: the engine keeps the last block that a thread read under its place, and not under
     /// which engine it was, so that a thread which used two of them could get the bytes of the other.
-    fn entries(&self, low: u64, high: u64, max_bytes: u64) -> Result<Vec<Entry>, EngineError> {
-        let read = || self.read(low, high, max_bytes);
+    fn entries(&self, region: u64, low: u64, high: u64, max_bytes: u64) -> Result<Vec<Entry>, EngineError> {
+        let read = || self.read(region, low, high, max_bytes);
         std::thread::scope(|scope| {
             let reader =
                 std::thread::Builder::new().name("raft-log-reader".to_owned()).spawn_scoped(scope, read);
@@ -170,9 +158,33 @@ impl LogEngine for RaftEngineLog {
     /// The engine's own `sync` does nothing without something to write.
     fn sync(&mut self) -> Result<(), EngineError> {
         let mut batch = LogBatch::with_capacity(1);
-        batch.put(REPLICA, FORMAT_KEY.to_vec(), FORMAT.to_be_bytes().to_vec()).map_err(EngineError::new)?;
+        batch.put(FIRST, FORMAT_KEY.to_vec(), FORMAT.to_be_bytes().to_vec()).map_err(EngineError::new)?;
         self.write_batch(&mut batch, true)
     }
+}
+
+/// Adds what is to be written of one region.
+fn add(write: &LogWrite<'_>, batch: &mut LogBatch) -> raft_engine::Result<()> {
+    let LogWrite { region, entries, hard_state, truncated, restart, .. } = *write;
+    if restart {
+        // It takes the keys too. The hard state is part of every such write; the format is not.
+        batch.add_command(region, Command::Clean);
+        if region == FIRST {
+            batch.put(region, FORMAT_KEY.to_vec(), FORMAT.to_be_bytes().to_vec())?;
+        }
+    }
+    let entries: Vec<_> = entries.iter().map(StoredEntry::new).collect();
+    batch.add_entries::<StoredEntry>(region, &entries)?;
+    if let Some(hard_state) = hard_state {
+        batch.put(region, HARD_STATE_KEY.to_vec(), codec::hard_state(hard_state).to_vec())?;
+    }
+    if let Some(truncated) = truncated {
+        batch.put(region, TRUNCATED_KEY.to_vec(), codec::position(truncated).to_vec())?;
+        if !restart {
+            batch.add_command(region, Command::Compact { index: truncated.index + 1 });
+        }
+    }
+    Ok(())
 }
 
 fn open_error(dir: &Path, error: &raft_engine::Error) -> OpenError {

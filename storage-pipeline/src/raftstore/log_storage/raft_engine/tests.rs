@@ -17,7 +17,7 @@ fn crash(writes: &[Vec<Entry>]) -> (tempfile::TempDir, PathBuf) {
     let (dir, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut log = RaftEngineLog::open(dir.path()).unwrap();
     for entries in writes {
-        log.write(&LogWrite { entries, sync: true, ..LogWrite::default() }).unwrap();
+        log.write(&[LogWrite { entries, sync: true, ..LogWrite::default() }]).unwrap();
     }
     copy_files(dir.path(), copy.path());
     let newest = newest(copy.path());
@@ -35,7 +35,7 @@ fn newest(dir: &Path) -> PathBuf {
 }
 
 fn last_index(dir: &Path) -> u64 {
-    RaftEngineLog::open(dir).unwrap().recover().unwrap().last_index
+    RaftEngineLog::open(dir).unwrap().recover(FIRST_REGION).unwrap().last_index
 }
 
 /// Opens a copy of a directory, whose newest file holds these bytes.
@@ -43,7 +43,8 @@ fn open_with(dir: &Path, file: &Path, bytes: &[u8]) -> Result<u64, OpenError> {
     let copy = tempfile::tempdir().unwrap();
     copy_files(dir, copy.path());
     fs::write(copy.path().join(file.file_name().unwrap()), bytes).unwrap();
-    let index = RaftEngineLog::open(copy.path()).map(|mut log| log.recover().unwrap().last_index)?;
+    let index =
+        RaftEngineLog::open(copy.path()).map(|mut log| log.recover(FIRST_REGION).unwrap().last_index)?;
     assert_eq!(last_index(copy.path()), index, "opened once more");
     Ok(index)
 }
@@ -118,7 +119,8 @@ fn a_torn_file_with_a_later_one_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let mut log = RaftEngineLog::open_sized(dir.path(), 1 << 10, 1 << 20).unwrap();
     for index in 1..9 {
-        log.write(&LogWrite { entries: &[entry(index, 1, 500)], sync: true, ..LogWrite::default() }).unwrap();
+        log.write(&[LogWrite { entries: &[entry(index, 1, 500)], sync: true, ..LogWrite::default() }])
+            .unwrap();
     }
     drop(log);
     let (_, first) = files(dir.path(), "raftlog").unwrap().swap_remove(0);
@@ -137,7 +139,7 @@ fn a_file_that_was_used_again_is_read_up_to_what_was_written_into_it_since() {
         let truncated = if index % 10 == 0 { truncated(index - 1) } else { None };
         let write =
             LogWrite { entries: &[entry(index, 1, 200)], truncated, sync: true, ..LogWrite::default() };
-        log.write(&write).unwrap();
+        log.write(&[write]).unwrap();
     }
     let copy = tempfile::tempdir().unwrap();
     copy_files(dir.path(), copy.path());
@@ -154,7 +156,7 @@ fn a_log_that_is_open_is_locked_even_if_it_looks_damaged() {
     let dir = tempfile::tempdir().unwrap();
     let mut log = RaftEngineLog::open(dir.path()).unwrap();
     for index in 1..4 {
-        log.write(&LogWrite { entries: &entries(index..index + 1, 1), sync: true, ..LogWrite::default() })
+        log.write(&[LogWrite { entries: &entries(index..index + 1, 1), sync: true, ..LogWrite::default() }])
             .unwrap();
     }
     let locked =
@@ -170,16 +172,17 @@ fn a_log_that_is_open_is_locked_even_if_it_looks_damaged() {
 }
 
 #[test]
-fn a_newer_format_and_undecodable_states_are_refused() {
+fn another_format_and_undecodable_states_are_refused() {
     for (key, value, words) in [
-        (FORMAT_KEY, &2u32.to_be_bytes()[..], "newer"),
+        (FORMAT_KEY, &3u32.to_be_bytes()[..], "newer"),
+        (FORMAT_KEY, &1u32.to_be_bytes(), "older"),
         (HARD_STATE_KEY, &[1, 2, 3], "hard state"),
         (TRUNCATED_KEY, &[0; 15], "truncated"),
     ] {
         let dir = tempfile::tempdir().unwrap();
         let log = RaftEngineLog::open(dir.path()).unwrap();
         let mut batch = LogBatch::default();
-        batch.put(REPLICA, key.to_vec(), value.to_vec()).unwrap();
+        batch.put(FIRST, key.to_vec(), value.to_vec()).unwrap();
         log.write_batch(&mut batch, true).unwrap();
         drop(log);
         let error = RaftEngineLog::open(dir.path()).err().expect(words).to_string();
@@ -195,14 +198,15 @@ fn each_write_that_asks_for_it_is_synced_once_and_a_failed_sync_is_an_error() {
     let opened = syncs.succeeded();
     assert!(opened > 0, "the recovered log is synced before it is handed out");
     for (index, sync, expected) in [(1, true, 1), (2, false, 1), (3, true, 2)] {
-        log.write(&LogWrite { entries: &entries(index..index + 1, 1), sync, ..LogWrite::default() }).unwrap();
+        log.write(&[LogWrite { entries: &entries(index..index + 1, 1), sync, ..LogWrite::default() }])
+            .unwrap();
         assert_eq!(syncs.succeeded(), opened + expected);
     }
     log.sync().unwrap();
     assert_eq!(syncs.succeeded(), opened + 3);
     syncs.fail_next();
     let write = LogWrite { entries: &entries(4..5, 1), sync: true, ..LogWrite::default() };
-    log.write(&write).unwrap_err();
+    log.write(&[write]).unwrap_err();
     log.sync().expect_err("the first failure stays");
 }
 
@@ -211,18 +215,18 @@ fn forgotten_entries_are_given_back_and_states_outlive_the_files_they_were_writt
     let dir = tempfile::tempdir().unwrap();
     let mut log = RaftEngineLog::open_sized(dir.path(), 256 << 10, 1 << 20).unwrap();
     let hard_state = state(1, 0);
-    log.write(&LogWrite { hard_state: hard_state.as_ref(), ..LogWrite::default() }).unwrap();
+    log.write(&[LogWrite { hard_state: hard_state.as_ref(), ..LogWrite::default() }]).unwrap();
     for index in 1..1600 {
         let truncated = (index % 100 == 0).then_some(Position { index: index - 1, term: 1 });
         let write = LogWrite { entries: &[entry(index, 1, 4 << 10)], truncated, ..LogWrite::default() };
-        log.write(&write).unwrap();
+        log.write(&[write]).unwrap();
     }
     drop(log);
     let bytes: u64 =
         fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
     assert!(bytes < 4 << 20, "{bytes} bytes are left of 6 MiB");
     let mut log = RaftEngineLog::open_sized(dir.path(), 256 << 10, 1 << 20).unwrap();
-    let Recovered { hard_state: found, truncated, last_index } = log.recover().unwrap();
+    let Recovered { hard_state: found, truncated, last_index } = log.recover(FIRST_REGION).unwrap();
     assert_eq!((Some(found), truncated.index, last_index), (hard_state, 1499, 1599));
-    assert_eq!(log.entries(1500, 1600, u64::MAX).unwrap().len(), 100);
+    assert_eq!(log.entries(FIRST_REGION, 1500, 1600, u64::MAX).unwrap().len(), 100);
 }

@@ -1,0 +1,58 @@
+//! Whose data a directory holds, and how it is split: written when the data is new, and compared at every later start.
+
+use crate::{
+    config::{Config, ConfigError},
+    engine::{Cf, Engine, EngineError, Modify, WriteBatch},
+    error::{Error, OpenError},
+    txn::meta::Number,
+};
+
+/// Where the data says at which keys it is split, in [`Cf::Meta`].
+const SPLIT_KEYS_KEY: &[u8] = b"split_keys";
+
+/// Makes sure that the data is split where it was when it was new. Data that says nothing of it was never split.
+pub(super) fn check_split_keys(
+    engine: &dyn Engine,
+    config: &Config,
+    in_data: &dyn Fn(Error) -> OpenError,
+) -> Result<(), OpenError> {
+    let engine_error = |error: EngineError| in_data(error.into());
+    let view = engine.snapshot();
+    let stored = view.get(Cf::Meta, SPLIT_KEYS_KEY).map_err(engine_error)?;
+    let is_new = stored.is_none() && Number::Replica.load(&*view).map_err(in_data)?.is_none();
+    let wanted = encode_keys(&config.split_keys);
+    if is_new && !config.split_keys.is_empty() {
+        let mut batch = WriteBatch::default();
+        batch.push(Modify::Put(Cf::Meta, SPLIT_KEYS_KEY.to_vec(), wanted));
+        engine.write(&batch).and_then(|()| engine.sync()).map_err(engine_error)?;
+    } else if stored.unwrap_or_default() != wanted {
+        return Err(OpenError::Config(ConfigError {
+            field: "split_keys",
+            value: format!("a list of {} keys", config.split_keys.len()),
+            range: "the list with which this data directory began".to_owned(),
+        }));
+    }
+    Ok(())
+}
+
+/// Each key after its length.
+fn encode_keys(keys: &[Vec<u8>]) -> Vec<u8> {
+    keys.iter().flat_map(|key| [&(key.len() as u64).to_be_bytes(), key.as_slice()].concat()).collect()
+}
+
+/// Makes sure that the data belongs to this replica. Under another id it would break the promises of the first one: it
+/// could vote twice.
+pub(super) fn identify(engine: &dyn Engine, replica: u64) -> Result<(), Error> {
+    match Number::Replica.load(&*engine.snapshot())? {
+        Some(owner) if owner == replica => Ok(()),
+        Some(owner) => {
+            Err(Error::Corrupt(format!("it is the data of replica {owner}, not of replica {replica}").into()))
+        }
+        None => {
+            let mut batch = WriteBatch::default();
+            batch.push(Number::Replica.put(replica));
+            engine.write(&batch)?;
+            Ok(engine.sync()?)
+        }
+    }
+}

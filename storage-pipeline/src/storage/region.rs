@@ -1,0 +1,159 @@
+//! One region of an open store: its range, how far it is, who leads it, and who belongs to its group.
+
+use callback_slot::WaitError;
+
+use crate::{
+    apply::state::load_membership,
+    error::{Cause, Error, Outcome},
+    local_reader::RegionReader,
+    mailbox::Refused,
+    members::{MemberChange, MemberChangeRefused, Members},
+    raftstore::{msg::ChangeMembers, status::ReplicaStatus},
+    region::{FIRST_REGION, Region},
+    storage::Storage,
+    threads,
+};
+
+/// One region of an open store, which [`Storage::region`] and [`Storage::regions`] hand out.
+///
+/// ```
+/// use storage_pipeline::{Config, Error, Outcome, Storage, command::RawScan};
+/// let dir = tempfile::tempdir()?;
+/// let mut config = Config::new(dir.path());
+/// config.split_keys = vec![b"m".to_vec()];
+/// let storage = Storage::open(config)?;
+/// storage.raw_put(b"apple", b"1").into_result()?;
+/// storage.raw_put(b"pear", b"2").into_result()?;
+/// let applied: Vec<_> = storage.regions().map(|region| region.applied_index()).collect();
+/// assert_eq!(applied, [2, 2], "in each the leader's own entry and one put");
+///
+/// // A command is for one region, so a scan of both is two.
+/// let scan = |start: &[u8], end: &[u8]| RawScan {
+///     start_key: start.to_vec(),
+///     end_key: end.to_vec(),
+///     limit: 10,
+///     reverse: false,
+///     key_only: false,
+/// };
+/// let refused = storage.execute(scan(b"a", b"z"));
+/// assert!(matches!(refused, Outcome::NotExecuted(Error::KeyNotInRegion { region: 1, .. })));
+/// let mut found = 0;
+/// for region in storage.regions() {
+///     let range = region.range();
+///     found += storage.execute(scan(&range.start_key, &range.end_key)).into_result()?.len();
+/// }
+/// assert_eq!(found, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct StoreRegion<'a> {
+    storage: &'a Storage,
+    /// Its place among the regions.
+    at: usize,
+}
+
+impl Storage {
+    /// All regions, in the order of their keys.
+    pub fn regions(&self) -> impl Iterator<Item = StoreRegion<'_>> {
+        (0..self.0.status.len()).map(|at| StoreRegion { storage: self, at })
+    }
+
+    /// The region with this id, if there is one.
+    #[must_use]
+    pub fn region(&self, id: u64) -> Option<StoreRegion<'_>> {
+        self.place_of(id).map(|at| StoreRegion { storage: self, at })
+    }
+
+    /// The region that a key belongs to.
+    #[must_use]
+    pub fn region_of(&self, key: &[u8]) -> StoreRegion<'_> {
+        let id = self.0.scheduler.regions.of_key(key).id;
+        StoreRegion { storage: self, at: (id - FIRST_REGION) as usize }
+    }
+
+    pub(super) fn first_region(&self) -> StoreRegion<'_> {
+        StoreRegion { storage: self, at: 0 }
+    }
+
+    pub(super) fn place_of(&self, region: u64) -> Option<usize> {
+        let at = usize::try_from(region.checked_sub(FIRST_REGION)?).ok()?;
+        Some(at).filter(|at| *at < self.0.status.len())
+    }
+}
+
+impl<'a> StoreRegion<'a> {
+    /// Its id and its range of keys.
+    #[must_use]
+    pub fn range(&self) -> &'a Region {
+        &self.storage.0.scheduler.regions.all()[self.at]
+    }
+
+    /// What this replica knows of the region's group.
+    #[must_use]
+    pub fn status(&self) -> ReplicaStatus {
+        self.storage.0.status[self.at].get()
+    }
+
+    /// Index of the last applied entry of its log.
+    #[must_use]
+    pub fn applied_index(&self) -> u64 {
+        self.storage.0.applied_index(self.at)
+    }
+
+    fn reader(&self) -> &RegionReader {
+        &self.storage.0.scheduler.reader.regions[self.at]
+    }
+
+    /// Asks a voter to take over the leadership, if this replica has it. Returns at once, before anything has come of it;
+    /// [`status`](Self::status) shows who leads. Writes are refused as [`NotLeader`](crate::Error::NotLeader) meanwhile.
+    /// Where nothing comes of it within an election timeout, this replica goes on leading.
+    pub fn transfer_leader(&self, to: u64) {
+        self.reader().router.transfer_leader(to);
+    }
+
+    /// Changes who belongs to the group, and waits until that is applied, at most
+    /// [`Config::default_timeout`](crate::Config::default_timeout). Only the
+    /// leader can do it, one change after the other. Several replicas may change at once: then a majority of the old voters
+    /// and one of the new are needed until all have changed, and the answer comes when only the new ones count.
+    ///
+    /// A replica that is to join is opened with the same [`Config::voters`](crate::Config::voters) as all others, and gets
+    /// what it lacks. A leader that removes itself gives the leadership up when that is applied, and the others elect one.
+    ///
+    /// What is refused is *not executed*, with [`Error::MemberChange`] where the change makes no sense now.
+    pub fn change_members(&self, changes: &[MemberChange]) -> Outcome<Members> {
+        let scheduler = &self.storage.0.scheduler;
+        if threads::is_pipeline() {
+            return Outcome::NotExecuted(Error::WouldBlockPipeline);
+        }
+        if self.storage.0.is_alone {
+            return Outcome::NotExecuted(Error::MemberChange(MemberChangeRefused::Alone));
+        }
+        let (callback, reply) = callback_slot::reply();
+        let wish = ChangeMembers { changes: changes.to_vec(), callback };
+        match self.reader().router.change_members(wish) {
+            Ok(()) => {}
+            Err(Refused::Full(_)) => return Outcome::NotExecuted(Error::SchedTooBusy),
+            Err(Refused::Closed(_)) => return Outcome::NotExecuted(scheduler.refusal()),
+        }
+        match reply.wait_timeout(scheduler.config.default_timeout) {
+            Ok(outcome) => outcome,
+            Err(WaitError::TimedOut(_)) => Outcome::Indeterminate(Cause::DeadlineExceeded),
+            Err(WaitError::Dropped) => Outcome::Indeterminate(Cause::Closed),
+        }
+    }
+
+    /// The members, as far as this replica has applied changes of them.
+    ///
+    /// # Errors
+    /// The data engine's refusal, or [`Error::Corrupt`].
+    pub fn members(&self) -> Result<Members, Error> {
+        let stored = load_membership(&*self.reader().engine.snapshot())?;
+        Ok(match stored {
+            Some(membership) => Members::from(&membership.members),
+            None => {
+                let voters = self.storage.0.scheduler.config.voters.iter().copied().collect();
+                Members { voters, ..Members::default() }
+            }
+        })
+    }
+}
