@@ -1,25 +1,33 @@
 //! The public surface is in a file, so that a change of it is seen in review.
 //!
-//! The listing is taken from the sources: every `pub` item of the modules that `lib.rs` exports, with its signature.
-//! `api.sh` writes it anew.
+//! The listing is taken from the sources: every `pub` item of the modules that `lib.rs` exports, with its signature, what it
+//! derives and the feature that it needs. `api.sh` writes it anew.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// The signatures in a file: lines that begin with `pub` or with an `impl` of a trait, up to the body.
+/// The signatures in a file: lines that begin with `pub` or with `impl`, up to the body, and modules that need a feature.
 fn signatures(source: &str) -> Vec<String> {
     let mut found = Vec::new();
+    let mut attributes = Vec::new();
     let mut lines = source.lines().map(str::trim);
     while let Some(line) = lines.next() {
         if line == "mod tests {" {
             break;
         }
-        let exported =
-            line.starts_with("pub ") || line.starts_with("impl<") || line.starts_with("unsafe impl");
-        let inherent = line.starts_with("impl") && !line.contains(" for ");
-        if !exported && !line.starts_with("macro_rules! assert_lock_free") && !inherent {
+        if line.starts_with("#[") || line.starts_with("//") {
+            let listed =
+                line.starts_with("#[derive") || line.starts_with("#[cfg(") && line.contains("feature");
+            attributes.extend(listed.then_some(line));
             continue;
         }
+        let attributes = std::mem::take(&mut attributes);
+        let exported = ["pub ", "impl<", "impl ", "unsafe impl", "macro_rules! assert_lock_free"];
+        let gated = line.starts_with("mod ") && !attributes.is_empty();
+        if !gated && !exported.iter().any(|start| line.starts_with(start)) {
+            continue;
+        }
+        found.extend(attributes.into_iter().map(str::to_owned));
         let mut signature = line.to_owned();
         while !signature.contains(['{', ';']) {
             let Some(next) = lines.next() else { break };
@@ -44,10 +52,10 @@ fn variants<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Vec<String> {
     body.filter(|line| !line.starts_with(['/', '#'])).map(|line| format!("    {line}")).collect()
 }
 
-/// The listing, file by file.
-fn listing(src: &Path) -> String {
+/// The files below a folder, in order.
+pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    let mut folders = vec![src.to_owned()];
+    let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -59,6 +67,12 @@ fn listing(src: &Path) -> String {
         }
     }
     files.sort();
+    files
+}
+
+/// The listing, file by file.
+fn listing(src: &Path) -> String {
+    let mut files = files_below(src);
     // These are private throughout: what they declare `pub` no other crate can name.
     let private = ["primitive", "raw.rs", "task.rs", "state.rs", "node.rs", "handoff.rs", "waiter.rs"];
     files.retain(|file| !private.iter().any(|name| file.iter().any(|part| part == *name)));
