@@ -33,8 +33,9 @@
 //! | a caller who would rather block or await | [`reply`], and its callback in any slot | one allocation |
 //! | a `Box` or an `Arc` to pass on, again and again | [`OptionCell`] | one word, and the value |
 //!
-//! All are one idea: a word that stands for a task, and a swap that gives it to exactly one. All forms can be made by
-//! `must_call`, with a fallback for the case that every owner goes away: then the callback runs all the same.
+//! All are one idea: a word that stands for something owned, and a swap that gives it to exactly one. A callback and each
+//! form of slot can be made by `must_call`, with a fallback for the case that every owner goes away: then the callback runs
+//! all the same.
 //!
 //! A oneshot channel is better when there is one sender, and when the receiver has nothing better to do than to wait.
 //! A callback runs on the thread that completes it: it should be short and must not block, or it holds up the

@@ -6,7 +6,7 @@
 //! | ARMED | the callback's word | [`SlotCell::claim`] | nobody |
 //! | DONE | the sentinel, never followed | `&mut` only | the one whose swap found the word |
 //!
-//! Under `&self` a slot moves from left to right only. That is what makes each operation a bounded number of steps: once
+//! Under `&self` a slot moves from top to bottom only. That is what makes each operation a bounded number of steps: once
 //! a load has seen ARMED, a swap finds ARMED or DONE, never EMPTY, so nothing is ever undone or tried again.
 
 use crate::complete::CompleteError;

@@ -18,7 +18,7 @@ use self::node::NodeRef;
 /// closure is dropped; if it was made by [`must_call`](SharedSlot::must_call), it runs with the fallback's value.
 ///
 /// Each operation is wait-free: cloning, completing and asking are one atomic operation, dropping is at most three on the
-/// count, and for the last handle two on a word that nobody else can reach.
+/// count, and for the last handle a load of a word that nobody else can reach.
 ///
 /// # Ordering
 ///

@@ -58,7 +58,7 @@ impl<T> CallbackSlot<T> {
 
     /// Like [`complete`](CallbackSlot::complete), but only the winner builds the value.
     ///
-    /// When `build` runs the slot is already DONE. If it panics, the callback is dropped.
+    /// When `build` runs the slot is already DONE. If it panics, the callback is dropped, or falls back.
     ///
     /// # Errors
     ///
