@@ -3,6 +3,8 @@
 use callback_slot::{Callback, CallbackSlot, InPlaceSlot, OptionCell, SharedSlot};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 
 /// The system's allocator, with a count for each thread: other tests run at the same time.
 struct Counting;
@@ -70,6 +72,21 @@ fn callbacks_cost_one_allocation_or_none() {
     assert_eq!(cost(|| drop(Callback::must_call(closure::<0>(), fallback::<0>()))), 0);
 }
 
+/// So that a closure which submits the next request finds the memory of this one, and a slow one holds none.
+#[test]
+fn memory_is_given_back_before_the_closure_runs() {
+    let given_back = |finish: fn(Callback<usize>)| {
+        let (before, seen) = (GIVEN_BACK.get(), Arc::new(AtomicUsize::new(0)));
+        let (note, captured) = (Arc::clone(&seen), [1; 9]);
+        let closure = move |_| note.store(GIVEN_BACK.get() - before + captured[0], Ordering::Relaxed);
+        finish(Callback::must_call(closure, || 0));
+        seen.load(Ordering::Relaxed) - 1
+    };
+    assert_eq!(given_back(|callback| callback.call(0)), 1);
+    assert_eq!(given_back(drop), 1);
+    assert_eq!(given_back(|callback| CallbackSlot::from(callback).complete(0).unwrap()), 1);
+}
+
 #[test]
 fn slots_cost_their_callback() {
     assert_eq!(cost(|| CallbackSlot::new(closure::<9>()).complete(0).unwrap()), 1);
@@ -117,7 +134,7 @@ fn cells_cost_their_value() {
 
 #[cfg(any(feature = "wait", feature = "future"))]
 mod reply {
-    use super::cost;
+    use super::{cost, Arc};
     use callback_slot::reply;
 
     #[test]
@@ -136,7 +153,6 @@ mod reply {
     fn wakers_cost_nothing() {
         use std::future::Future;
         use std::pin::Pin;
-        use std::sync::Arc;
         use std::task::{Context, Wake, Waker};
 
         struct Nobody;
