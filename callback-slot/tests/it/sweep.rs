@@ -39,6 +39,7 @@ impl<A, const SIZE: usize> Drop for Captured<A, SIZE> {
     }
 }
 
+#[cfg(not(miri))]
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 struct Align16;
