@@ -7,7 +7,8 @@
 #                                       only a build without `std` has survives
 #
 # Works from any directory, in about 20 minutes. Needs cargo-mutants and cargo-nextest, and a tree that nobody edits
-# meanwhile: the changes are made in a copy. A mutant survives if it does so in every build that it was tried in.
+# meanwhile: the changes are made in a copy. A mutant survives if it does so in every build that it was tried in. Tests that
+# read the sources (`claims`) have no say: to notice that a line has changed is not to notice what it does.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,7 +25,8 @@ try() { # NAME CARGO-MUTANTS-ARGUMENTS...
   mkdir "$work/$name"
   # Exit codes: 0 all killed, 2 some survive, 3 some did not end. Anything else is not about mutants.
   cargo mutants --package callback-slot --test-tool nextest --timeout 120 --build-timeout 300 --colors never \
-    --output "$work/$name" "$@" --cargo-test-arg=--lib --cargo-test-arg=--test=it >"$work/log" 2>&1 || code=$?
+    --output "$work/$name" "$@" --cargo-test-arg=--lib --cargo-test-arg=--test=it \
+    --cargo-test-arg=-E --cargo-test-arg='not test(/^claims::/)' >"$work/log" 2>&1 || code=$?
   if ((code != 0 && code != 2 && code != 3)); then
     cat "$work/log" >&2
     echo "FAILED: cargo-mutants on the build $name" >&2

@@ -25,6 +25,8 @@ mod option_cell;
 mod memory;
 #[cfg(not(miri))]
 mod api;
+#[cfg(not(miri))]
+mod claims;
 #[cfg(any(feature = "wait", feature = "future"))]
 mod reply;
 #[cfg(feature = "future")]
