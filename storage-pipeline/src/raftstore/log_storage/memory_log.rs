@@ -53,14 +53,23 @@ impl Contents {
             entries.clear();
         }
         if let Some(first) = write.entries.first() {
-            *entries = entries.split(&first.index).0;
+            // One at a time: there are few or none, and splitting the map would copy all of it.
+            while let Some(&(last, _)) = entries.get_max()
+                && last >= first.index
+            {
+                entries.remove(&last);
+            }
             entries.extend(write.entries.iter().map(|entry| (entry.index, Arc::new(entry.clone()))));
         }
         if let Some(new) = write.hard_state {
             hard_state.clone_from(new);
         }
         if let Some(new) = write.truncated {
-            *entries = entries.split(&new.index).1;
+            while let Some(&(oldest, _)) = entries.get_min()
+                && oldest <= new.index
+            {
+                entries.remove(&oldest);
+            }
             *truncated = new;
         }
     }
