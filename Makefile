@@ -2,7 +2,7 @@
 # Each target is one stage; stages print their seconds and their number of tests.
 .POSIX:
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint unit doc loom miri simulator sim long bench-report clean
+.PHONY: help setup demo test lint unit doc loom miri simulator instructions sim long bench-report clean
 
 # Passed on to the demo, for example: make demo ARGS='--secs 1 --threads 1,16 --modes ApplyNotify'
 ARGS =
@@ -35,8 +35,9 @@ test: ## every test that CI runs
 	@scripts/stage.sh loom
 	@scripts/stage.sh miri
 	@scripts/stage.sh simulator
+	@scripts/stage.sh instructions
 
-lint unit doc loom miri simulator long: ## one stage of the tests, without the set-up
+lint unit doc loom miri simulator instructions long: ## one stage of the tests, without the set-up
 	@scripts/stage.sh $@
 
 sim: setup ## simulate clusters with fresh seeds for SECS seconds

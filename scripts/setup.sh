@@ -4,7 +4,7 @@
 #
 #   scripts/setup.sh [--tests] [--no-install]
 #
-#   --tests       also what `make test` needs besides: Miri and the library sources of a nightly toolchain
+#   --tests       also what `make test` needs besides: valgrind, and Miri and the library sources of a nightly toolchain
 #   --no-install  print what is missing and go on without it
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -74,6 +74,9 @@ if have apt-cache && ! is_usable_rocksdb; then
     *) echo "setup: this system's RocksDB $version does not fit the crate in Cargo.lock" ;;
     esac
 fi
+
+# It counts instructions.
+[ -z "$tests" ] || have valgrind || missing+=(valgrind)
 
 if [ ${#missing[@]} -gt 0 ]; then
     if ! have apt-get; then

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-stage=${1:?usage: scripts/stage.sh lint|unit|doc|loom|miri|simulator|long}
+stage=${1:?usage: scripts/stage.sh lint|unit|doc|loom|miri|simulator|instructions|long}
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 started=$(date +%s)
@@ -90,6 +90,13 @@ simulator)
 miri)
     cargo +nightly miri --version >/dev/null 2>&1 || missing "Miri (rustup component add miri rust-src --toolchain nightly)"
     run callback-slot/miri.sh
+    ;;
+instructions)
+    command -v valgrind >/dev/null || missing "counts of instructions (valgrind is not installed)"
+    # Another compiler makes other code.
+    made_with=$(sed -n 's/^# made with: //p' benches/instructions.txt)
+    [ "$(rustc --version)" = "$made_with" ] || missing "counts of instructions (their baseline is of $made_with)"
+    run cargo run --quiet --release -p benches --bin instructions
     ;;
 long)
     run callback-slot/no_std.sh

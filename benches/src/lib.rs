@@ -4,6 +4,7 @@ pub mod allocations;
 pub mod cpu;
 pub mod figures;
 pub mod in_memory;
+pub mod instructions;
 pub mod machine;
 pub mod plan;
 pub mod program;
