@@ -2,7 +2,7 @@
 # Each target is one stage; stages print their seconds and their number of tests.
 .POSIX:
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test lint unit doc loom miri simulator instructions sim long bench-report clean
+.PHONY: help setup demo cluster test lint unit doc loom miri simulator instructions sim long bench-report clean
 
 # Passed on to the demo, for example: make demo ARGS='--secs 1 --threads 1,16 --modes ApplyNotify'
 ARGS =
@@ -26,6 +26,9 @@ setup: ## install what is missing and find RocksDB
 
 demo: setup ## run the main job in every completion mode and print the table
 	cargo run --release --package benches --bin demo -- $(ARGS)
+
+cluster: setup ## three nodes on this machine, until ctrl-C
+	@scripts/cluster.sh
 
 test: ## every test that CI runs
 	@scripts/setup.sh --tests $(SETUP)

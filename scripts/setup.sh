@@ -61,7 +61,7 @@ for tool in cargo git cc; do
         exit 1
     }
 done
-# protoc compiles raft's messages; clang's library reads RocksDB's headers.
+# protoc compiles raft's and the server's messages; clang's library reads RocksDB's headers.
 have protoc || missing+=(protobuf-compiler)
 have clang || missing+=(clang)
 ls /usr/lib/llvm-*/lib/libclang*.so* /usr/lib/*/libclang*.so >/dev/null 2>&1 || missing+=(libclang-dev)

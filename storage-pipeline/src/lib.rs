@@ -38,6 +38,8 @@ pub(crate) mod apply;
 pub mod engine;
 #[cfg(feature = "store")]
 pub(crate) mod maintenance;
+#[cfg(feature = "server")]
+pub mod server;
 #[cfg(feature = "simulator")]
 pub mod simulator;
 #[cfg(feature = "store")]
@@ -62,6 +64,9 @@ pub mod docs {
     pub mod write_path {}
     #[doc = include_str!("../../docs/raft-log.md")]
     pub mod raft_log {}
+    #[cfg(feature = "server")]
+    #[doc = include_str!("../../docs/server.md")]
+    pub mod server {}
     #[doc = include_str!("../../docs/testing.md")]
     pub mod testing {}
 }

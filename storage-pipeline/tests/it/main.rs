@@ -23,3 +23,5 @@ mod replication;
 mod snapshots;
 mod leader_loss;
 mod members;
+#[cfg(feature = "server")]
+mod server;

@@ -1,0 +1,128 @@
+//! A node of a cluster: `storage-pipeline serve --config FILE`. Ends with 0 when it was asked to stop, with 1 when it
+//! could not start or its store failed, and with 2 when its configuration or a flag is wrong.
+
+use std::{io::Write, path::PathBuf, process::ExitCode, time::Duration};
+
+use clap::{Args, Parser, Subcommand};
+use storage_pipeline::server::{Node, NodeConfig, NodeConfigError, NodeError};
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    time::sleep,
+};
+use tracing::level_filters::LevelFilter;
+
+/// How often it is looked whether the store has failed.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A small replicated transactional key-value store.
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    /// What is logged to the standard error: off, error, warn, info, debug or trace.
+    #[arg(long, global = true, default_value = "info")]
+    log: LevelFilter,
+    #[command(subcommand)]
+    command: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Runs a node until it is asked to stop, by SIGTERM or SIGINT.
+    Serve(Serve),
+}
+
+#[derive(Args)]
+struct Serve {
+    /// The configuration, in TOML.
+    #[arg(long)]
+    config: Option<PathBuf>,
+    /// Id of this node.
+    #[arg(long)]
+    node_id: Option<String>,
+    /// Where it listens: host:port. Port 0 takes any that is free.
+    #[arg(long)]
+    listen: Option<String>,
+    /// The data directory.
+    #[arg(long)]
+    dir: Option<String>,
+    /// Who tells the caller of a write, and who releases its latches.
+    #[arg(long)]
+    completion_mode: Option<String>,
+    /// Any other field of the configuration.
+    #[arg(long = "set", value_name = "FIELD=VALUE")]
+    fields: Vec<String>,
+}
+
+impl Serve {
+    /// The configuration: the file's, with what the flags say.
+    fn read(&self) -> Result<NodeConfig, NodeConfigError> {
+        let mut config = NodeConfig::default();
+        if let Some(path) = &self.config {
+            config.read_file(path)?;
+        }
+        let flags = [
+            ("node_id", &self.node_id),
+            ("listen", &self.listen),
+            ("dir", &self.dir),
+            ("completion_mode", &self.completion_mode),
+        ];
+        for (name, value) in flags {
+            value.as_ref().map_or(Ok(()), |value| config.set(name, value))?;
+        }
+        for field in &self.fields {
+            let (name, value) = field.split_once('=').unwrap_or((field, ""));
+            config.set(name, value)?;
+        }
+        config.validate()?;
+        Ok(config)
+    }
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    tracing_subscriber::fmt().with_max_level(cli.log).with_writer(std::io::stderr).with_ansi(false).init();
+    let ended = match &cli.command {
+        Task::Serve(serve) => serve.read().map_err(NodeError::Config).and_then(run),
+    };
+    match ended {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("storage-pipeline: {error}");
+            ExitCode::from(if matches!(error, NodeError::Config(_)) { 2 } else { 1 })
+        }
+    }
+}
+
+fn run(config: NodeConfig) -> Result<ExitCode, NodeError> {
+    // Before the node is there for anybody to stop.
+    let signals = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let signals = signals.map_err(NodeError::Threads)?;
+    let listen = |kind| signals.block_on(async { signal(kind) }).map_err(NodeError::Threads);
+    let (terminate, interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
+    let node = Node::start(config)?;
+    let mut out = std::io::stdout();
+    // Whoever started it may have closed its output; then nobody needs to know.
+    let _ = writeln!(out, "listening on {}", node.address()).and_then(|()| out.flush());
+    let fault = signals.block_on(end(&node, terminate, interrupt));
+    if let Some(fault) = fault {
+        eprintln!("storage-pipeline: the store stopped after a fault: {fault}");
+        return Ok(ExitCode::FAILURE);
+    }
+    node.stop();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Waits until it is asked to stop, or the store fails; the fault, then.
+async fn end(node: &Node, mut terminate: Signal, mut interrupt: Signal) -> Option<String> {
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => return None,
+            _ = interrupt.recv() => return None,
+            () = sleep(LOOK) => {
+                if let Some(fault) = node.storage().fault() {
+                    return Some(fault.to_string());
+                }
+            }
+        }
+    }
+}

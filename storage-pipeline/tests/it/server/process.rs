@@ -1,0 +1,184 @@
+//! The binary: what it prints, when and how it ends, and what it refuses.
+
+use std::{
+    io::{BufRead, BufReader, Read},
+    net::{SocketAddr, TcpListener},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+const SERVER: &str = env!("CARGO_BIN_EXE_storage-pipeline");
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The binary with these arguments, which has said where it listens.
+struct Process {
+    child: Child,
+    address: SocketAddr,
+    log: thread::JoinHandle<String>,
+}
+
+impl Process {
+    fn start(config: &Path, arguments: &[&str]) -> Self {
+        let mut child =
+            serve(config, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stderr = child.stderr.take().unwrap();
+        let log = thread::spawn(move || {
+            let mut log = String::new();
+            stderr.read_to_string(&mut log).unwrap();
+            log
+        });
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || {
+            let mut line = String::new();
+            out.read_line(&mut line).unwrap();
+            // Nobody waits for it any more where the test has failed.
+            let _ = sender.send(line);
+        });
+        let line = receiver.recv_timeout(PATIENCE).unwrap();
+        let address = line.trim_end().strip_prefix("listening on ").and_then(|address| address.parse().ok());
+        let Some(address) = address else { panic!("{line:?}; {}", log.join().unwrap()) };
+        Self { child, address, log }
+    }
+
+    /// Sends a signal and waits for the end: its status, and what it logged.
+    fn end(mut self, signal: &str) -> (ExitStatus, String) {
+        send(signal, self.child.id());
+        let status = wait(&mut self.child);
+        (status, self.log.join().unwrap())
+    }
+}
+
+fn serve(config: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(SERVER);
+    command.arg("serve").arg("--config").arg(config).args(arguments);
+    command
+}
+
+fn send(signal: &str, process: u32) {
+    assert!(Command::new("kill").args([signal, &process.to_string()]).status().unwrap().success());
+}
+
+fn wait(child: &mut Child) -> ExitStatus {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if Instant::now() > until {
+            child.kill().unwrap();
+            panic!("it does not end");
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// What a start comes to that must fail: its status, and what it says.
+fn refusal(config: &Path, arguments: &[&str]) -> (i32, String) {
+    let mut child = serve(config, arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let status = wait(&mut child);
+    let mut words = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut words).unwrap();
+    (status.code().expect("no signal"), words)
+}
+
+/// The file of a node whose peers have these addresses.
+fn file(dir: &Path, node: u64, cluster: u64, peers: &[(u64, String)]) -> PathBuf {
+    let data = dir.join(format!("node-{node}"));
+    let peers: String = peers.iter().map(|(id, address)| format!("{id} = \"{address}\"\n")).collect();
+    let text = format!(
+        "cluster_id = {cluster}\nnode_id = {node}\ndir = \"{}\"\nlisten = \"127.0.0.1:0\"\n[peers]\n{peers}",
+        data.display()
+    );
+    let path = dir.join(format!("node-{node}.toml"));
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn a_node_ends_with_0_when_it_is_asked_to_and_starts_again_on_what_it_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = file(dir.path(), 1, 7, &[]);
+    for signal in ["-TERM", "-INT", "-KILL", "-TERM"] {
+        let node = Process::start(&config, &["--set", "tick_ms=10"]);
+        assert_ne!(node.address.port(), 0);
+        let (status, log) = node.end(signal);
+        assert_eq!(status.code(), (signal != "-KILL").then_some(0), "{log}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_start_is_said_and_told_apart_by_the_status() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = file(dir.path(), 1, 7, &[]);
+    let node = Process::start(&config, &[]);
+    let listen = node.address.to_string();
+    let cases: [(&[&str], i32, &str); 7] = [
+        (&["--set", "tick=1"], 2, "no field tick;"),
+        (&["--set", "tick_ms=0"], 2, "tick"),
+        (&["--set", "tick_ms"], 2, "tick_ms"),
+        (&["--completion-mode", "Nobody"], 2, "completion_mode"),
+        (&["--config", "/nowhere"], 2, "--config"),
+        (&["--listen", &listen], 1, "cannot listen on"),
+        (&[], 1, "node-1"),
+    ];
+    for (arguments, code, words) in cases {
+        let (status, said) = refusal(&config, arguments);
+        assert_eq!(status, code, "{arguments:?}: {said}");
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    }
+    let (status, said) = refusal(&dir.path().join("none.toml"), &[]);
+    assert!(status == 2 && said.contains("none.toml"), "{status}: {said}");
+    // It belongs to its directory who it is.
+    let (status, _) = node.end("-TERM");
+    assert!(status.success());
+    let (status, said) = refusal(&config, &["--node-id", "2"]);
+    assert!(status == 1 && said.contains("node-1"), "{status}: {said}");
+}
+
+#[test]
+fn nodes_of_two_clusters_refuse_each_other_and_say_so_on_both_sides() {
+    let dir = tempfile::tempdir().unwrap();
+    let one = Process::start(&file(dir.path(), 1, 7, &[(2, "127.0.0.1:1".to_owned())]), &[]);
+    let peers = [(1, one.address.to_string())];
+    let two = Process::start(&file(dir.path(), 2, 8, &peers), &[]);
+    thread::sleep(Duration::from_millis(500));
+    let (status, log) = two.end("-TERM");
+    assert!(status.success() && log.contains("this is cluster 7, not 8"), "{status}: {log}");
+    let (status, log) = one.end("-TERM");
+    assert!(status.success() && log.contains("this is cluster 7, not 8"), "{status}: {log}");
+}
+
+#[test]
+fn the_script_starts_three_nodes_that_find_each_other_and_stops_them() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/cluster.sh");
+    // Three ports in a row that are free at this moment.
+    let free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+    let port = (30_000..60_000).step_by(7).find(|port| (0..3).all(|n| free(port + n))).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let (kept, log) = (dir.path().join("cluster"), dir.path().join("log"));
+    let mut cluster = Command::new(script)
+        .env("PORT", port.to_string())
+        .env("DIR", &kept)
+        .env("BIN", SERVER)
+        .env("LOG", "info")
+        .env("ARGS", "--set tick_ms=10")
+        .stdout(Stdio::null())
+        .stderr(std::fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    let until = Instant::now() + PATIENCE;
+    let log = || std::fs::read_to_string(&log).unwrap();
+    // Each of the three has a link to each of the two others.
+    while log().matches(" connected to another node").count() < 6 {
+        assert!(Instant::now() < until, "{}", log());
+        thread::sleep(Duration::from_millis(10));
+    }
+    send("-TERM", cluster.id());
+    assert!(wait(&mut cluster).success(), "{}", log());
+    assert!((0..3).all(|n| free(port + n)), "they are gone");
+    assert!(kept.join("node-3").exists(), "what was named is kept");
+}
