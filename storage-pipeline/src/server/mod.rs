@@ -5,6 +5,8 @@
 //! bounded queues, and what arrives is left in a mailbox, as everywhere.
 
 mod config;
+mod error;
+mod tls;
 mod backoff;
 mod dial;
 mod handshake;
@@ -17,8 +19,10 @@ mod raft_service;
 mod node;
 
 pub use config::{NodeConfig, NodeConfigError};
+pub use error::NodeError;
 pub use handshake::{HandshakeRefused, PROTOCOL_VERSION};
-pub use node::{Node, NodeError};
+pub use node::Node;
+pub use tls::TlsFiles;
 pub use transport::LinkStatus;
 
 #[cfg(test)]

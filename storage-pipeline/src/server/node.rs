@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeSet,
-    error, fmt, io,
     net::SocketAddr,
     sync::Arc,
     time::{Duration, Instant},
@@ -13,15 +12,16 @@ use tonic::transport::{Server, server::TcpIncoming};
 
 use super::{
     config::{NodeConfig, NodeConfigError},
-    dial::{CONNECTION_WINDOW, STREAM_WINDOW},
+    dial::{CONNECTION_WINDOW, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, STREAM_WINDOW, causes},
+    error::NodeError,
     handshake::Identity,
     phase::{self, Lever, Phase},
     raft_service::RaftService,
+    tls::Tls,
     transport::{GrpcTransport, LinkStatus},
     wire::{FRAME_OVERHEAD_BYTES, RaftServer},
 };
 use crate::{
-    error::OpenError,
     observe::Observe,
     raftstore::status::Role,
     storage::{Parts, Storage},
@@ -68,25 +68,6 @@ pub struct Node {
     runtime: Option<runtime::Runtime>,
 }
 
-/// Why a node could not be started.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum NodeError {
-    /// Its configuration is wrong.
-    Config(NodeConfigError),
-    /// It cannot listen where it should.
-    Listen {
-        /// Where that is.
-        address: String,
-        /// The operating system's refusal.
-        source: io::Error,
-    },
-    /// The operating system gives it no threads.
-    Threads(io::Error),
-    /// Its store cannot be opened.
-    Open(OpenError),
-}
-
 impl Node {
     /// Starts a node. It returns once the node serves; whether it leads, and when, is decided with the others.
     ///
@@ -114,8 +95,10 @@ impl Node {
             node_id: config.node_id(),
             peers: config.other_nodes().map(|(id, _)| id).collect(),
         });
-        let transport = GrpcTransport::start(&config, &identity, runtime.handle(), &watch);
-        let transport = Arc::new(transport.map_err(|error| NodeError::Config(error.into()))?);
+        let tls = config.tls.read().map_err(NodeError::Config)?;
+        let mut builder = server_builder(tls.as_ref()).map_err(NodeError::Config)?;
+        let transport = GrpcTransport::start(&config, &identity, tls.as_ref(), runtime.handle(), &watch);
+        let transport = Arc::new(transport.map_err(NodeError::Config)?);
         let parts = Parts::on_disk_with(&config.store.dir, config.store.raft_log).map_err(NodeError::Open)?;
         let storage = Storage::open_replica(config.store.clone(), parts, transport.clone(), observer);
         let storage = storage.map_err(NodeError::Open)?;
@@ -123,13 +106,10 @@ impl Node {
         let raft =
             RaftServer::new(raft).max_decoding_message_size(config.max_message_bytes + FRAME_OVERHEAD_BYTES);
         let mut stopped = watch;
-        let server = Server::builder()
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
+        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        let server = builder
             .add_service(raft)
-            .serve_with_incoming_shutdown(TcpIncoming::from(listener).with_nodelay(Some(true)), async move {
-                stopped.stopped().await
-            });
+            .serve_with_incoming_shutdown(incoming, async move { stopped.stopped().await });
         let server = Some(runtime.spawn(server));
         let drain_timeout = config.drain_timeout;
         Ok(Self { address, storage, transport, lever, server, drain_timeout, runtime: Some(runtime) })
@@ -193,31 +173,25 @@ impl Drop for Node {
     }
 }
 
+/// How connections that others make are treated.
+fn server_builder(tls: Option<&Tls>) -> Result<Server, NodeConfigError> {
+    let builder = Server::builder()
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .http2_keepalive_interval(Some(KEEP_ALIVE))
+        .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT));
+    match tls {
+        None => Ok(builder),
+        Some(tls) => {
+            builder.tls_config(tls.server()).map_err(|error| NodeConfigError::Tls { what: causes(&error) })
+        }
+    }
+}
+
 /// Waits until something holds, at most so long.
 fn wait_until(most: Duration, holds: impl Fn() -> bool) {
     let until = Instant::now() + most;
     while !holds() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
-impl fmt::Display for NodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Config(why) => write!(f, "configuration: {why}"),
-            Self::Listen { address, source } => write!(f, "cannot listen on {address}: {source}"),
-            Self::Threads(source) => write!(f, "no threads for the server: {source}"),
-            Self::Open(why) => write!(f, "{why}"),
-        }
-    }
-}
-
-impl error::Error for NodeError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match self {
-            Self::Config(why) => Some(why),
-            Self::Listen { source, .. } | Self::Threads(source) => Some(source),
-            Self::Open(why) => Some(why),
-        }
     }
 }

@@ -50,7 +50,7 @@ fn serves(node: &Node) {
 }
 
 async fn client(node: &Node) -> RaftClient<Channel> {
-    let dial = Dial::new(&node.address().to_string()).unwrap();
+    let dial = Dial::new(&node.address().to_string(), None).unwrap();
     RaftClient::new(dial.connect().await.unwrap())
 }
 

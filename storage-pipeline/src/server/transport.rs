@@ -8,20 +8,18 @@ use tokio::{runtime::Handle, time::timeout};
 use tonic::{Status, transport::Channel};
 
 use super::{
-    config::NodeConfig,
+    config::{NodeConfig, NodeConfigError},
     dial::Dial,
     handshake::Identity,
     link::Link,
     peer_queue::{PeerSender, peer_queue},
     phase::Watch,
+    tls::Tls,
     wire::{self, RaftClient},
 };
-use crate::{
-    config::ConfigError,
-    raftstore::{
-        snapshot::SnapshotChunk,
-        transport::{Message, MessageRefused, Transport},
-    },
+use crate::raftstore::{
+    snapshot::SnapshotChunk,
+    transport::{Message, MessageRefused, Transport},
 };
 
 /// How long another node may take to write a chunk down.
@@ -60,20 +58,17 @@ impl GrpcTransport {
     /// Starts a link to every other node. They end when the node stops.
     ///
     /// # Errors
-    /// The address of another node is none.
+    /// The address of another node is none, or the files of TLS hold what they must not.
     pub(crate) fn start(
         config: &NodeConfig,
         identity: &Arc<Identity>,
+        tls: Option<&Tls>,
         runtime: &Handle,
         watch: &Watch,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, NodeConfigError> {
         let mut peers = BTreeMap::new();
         for (id, address) in config.other_nodes() {
-            let dial = Dial::new(address).map_err(|range| ConfigError {
-                field: "peers",
-                value: address.to_owned(),
-                range: format!("the address of a node: {range}"),
-            })?;
+            let dial = Dial::new(address, tls).map_err(|what| NodeConfigError::Peer { id, what })?;
             let (queue, receiver) = peer_queue(config.peer_queue_messages, config.peer_queue_bytes);
             let link = Link {
                 to: id,

@@ -20,6 +20,18 @@ pub enum NodeConfigError {
         /// Where, and what was expected there.
         what: String,
     },
+    /// The files of TLS hold what they must not.
+    Tls {
+        /// What that is.
+        what: String,
+    },
+    /// No connection to another node can be made as it is configured.
+    Peer {
+        /// Its id.
+        id: u64,
+        /// Why not.
+        what: String,
+    },
     /// There is no such field.
     UnknownField {
         /// Its name.
@@ -43,6 +55,8 @@ impl fmt::Display for NodeConfigError {
         match self {
             Self::Unreadable { path, source } => write!(f, "{}: {source}", path.display()),
             Self::Syntax { what } => write!(f, "not TOML: {what}"),
+            Self::Tls { what } => write!(f, "TLS: {what}"),
+            Self::Peer { id, what } => write!(f, "peer {id} cannot be connected to: {what}"),
             Self::UnknownField { field, known } => {
                 write!(f, "there is no field {field}; the fields are {known}")
             }

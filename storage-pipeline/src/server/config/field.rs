@@ -34,6 +34,9 @@ pub(super) const FIELDS: &[Field] = fields![
     "completion_mode" => |c, v| c.store.completion_mode = text(v)?.parse().map_err(words)?,
     "raft_log" => |c, v| c.store.raft_log = text(v)?.parse().map_err(words)?,
     "read_policy" => |c, v| c.store.read_policy = read_policy(v)?,
+    "tls_authority" => |c, v| c.tls.authority = Some(text(v)?.into()),
+    "tls_certificate" => |c, v| c.tls.certificate = Some(text(v)?.into()),
+    "tls_key" => |c, v| c.tls.key = Some(text(v)?.into()),
     "server_threads" => |c, v| c.server_threads = count(v)?,
     "peer_queue_messages" => |c, v| c.peer_queue_messages = count(v)?,
     "peer_queue_bytes" => |c, v| c.peer_queue_bytes = count(v)?,
@@ -93,7 +96,7 @@ fn addresses(value: &Value) -> Result<BTreeMap<u64, String>, String> {
     let one = |(id, address): (&String, &Value)| {
         let id = id.parse().ok().filter(|id| *id > 0)?;
         let address = address.as_str()?;
-        super::super::dial::Dial::new(address).ok()?;
+        super::super::dial::Dial::new(address, None).ok()?;
         Some((id, address.to_owned()))
     };
     let addresses = value.as_table().and_then(|table| table.iter().map(one).collect());

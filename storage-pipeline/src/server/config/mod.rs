@@ -10,6 +10,7 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 pub use error::NodeConfigError;
 
+use super::tls::TlsFiles;
 use crate::config::{Config, ConfigError};
 
 /// The configuration of a node.
@@ -46,6 +47,8 @@ pub struct NodeConfig {
     pub advertise: Option<String>,
     /// Where each node of the cluster can be reached, by id. This node may be among them.
     pub peers: BTreeMap<u64, String>,
+    /// What makes connections safe from those who can reach the network between nodes and clients.
+    pub tls: TlsFiles,
     /// Threads of the server's own, besides those of the store.
     pub server_threads: usize,
     /// Most messages that wait for the connection to another node. What finds no room is dropped; raft sends it again.
@@ -73,6 +76,7 @@ impl Default for NodeConfig {
             listen: String::new(),
             advertise: None,
             peers: BTreeMap::new(),
+            tls: TlsFiles::default(),
             server_threads: 2,
             peer_queue_messages: 4096,
             peer_queue_bytes: 64 << 20,
@@ -132,6 +136,9 @@ impl NodeConfig {
         }
         if self.listen.rsplit_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_err()) {
             return out("listen", &format!("\"{}\"", self.listen), "a host and a port");
+        }
+        if let Err(field) = self.tls.all() {
+            return out(field, &"missing", "a file beside the two others");
         }
         let counts = [
             ("server_threads", self.server_threads, 1, 1024),

@@ -6,3 +6,4 @@ mod nodes;
 mod load;
 mod network;
 mod process;
+mod tls;
