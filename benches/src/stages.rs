@@ -89,13 +89,13 @@ mod tests {
     fn pass_all(stages: &Stages) {
         let cid = 1;
         for moment in [
-            Moment::Admitted { cid },
+            Moment::Admitted { cid, region: 1 },
             Moment::Proposing { cid },
-            Moment::Proposed { cid, index: 7, term: 1 },
-            Moment::LogWriting { entries: 1 },
-            Moment::LogWritten { last_index: 7, synced: true },
-            Moment::Applying { index: 7 },
-            Moment::Applied { index: 7 },
+            Moment::Proposed { cid, region: 1, index: 7, term: 1 },
+            Moment::LogWriting { region: 1, entries: 1 },
+            Moment::LogWritten { region: 1, last_index: 7, synced: true },
+            Moment::Applying { region: 1, index: 7 },
+            Moment::Applied { region: 1, index: 7 },
             Moment::TellingCaller { cid, applied_at: None },
         ] {
             stages.moment(moment);
@@ -106,7 +106,7 @@ mod tests {
     fn the_stages_of_a_write_add_up_to_the_whole_and_one_that_is_not_whole_counts_for_nothing() {
         let stages = Stages::default();
         assert_eq!(stages.figures(), None);
-        stages.moment(Moment::LogWriting { entries: 1 });
+        stages.moment(Moment::LogWriting { region: 1, entries: 1 });
         stages.ended(Instant::now());
         assert_eq!(stages.figures(), None, "a write without its moments");
 

@@ -1,6 +1,5 @@
 //! The one seam for metrics, tracing and fail points: what an observer is told, when, and where it may step in.
 
-use std::time::Instant;
 #[cfg(feature = "store")]
 use std::{fmt, sync::Arc};
 
@@ -33,126 +32,9 @@ macro_rules! named {
     };
 }
 
-named! {
-/// A moment in the life of a command or of a batch. Observers run on the thread that reached it and delay it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-Moment {
-    /// A command was accepted: it will be answered exactly once.
-    Admitted {
-        /// Number of the command.
-        cid: u64,
-    },
-    /// A command holds its latches.
-    LatchesHeld {
-        /// Number of the command.
-        cid: u64,
-    },
-    /// A snapshot was taken for a command.
-    SnapshotTaken {
-        /// Number of the command.
-        cid: u64,
-        /// Under the lease, otherwise through ReadIndex.
-        under_lease: bool,
-    },
-    /// A worker is about to run a command's check. A command that reads nothing has none, nor a snapshot.
-    Processing {
-        /// Number of the command.
-        cid: u64,
-    },
-    /// A command is about to be handed to raft; from here on its fate is raft's.
-    Proposing {
-        /// Number of the command.
-        cid: u64,
-    },
-    /// A command was handed to raft.
-    Proposed {
-        /// Number of the command.
-        cid: u64,
-        /// Index of its entry.
-        index: u64,
-        /// Term of its entry.
-        term: u64,
-    },
-    /// Log entries are about to be written.
-    LogWriting {
-        /// How many.
-        entries: usize,
-    },
-    /// Log entries are in the log.
-    LogWritten {
-        /// Index of the last entry of the log.
-        last_index: u64,
-        /// Whether the write was synced.
-        synced: bool,
-    },
-    /// A batch is about to be written to the data engine.
-    Applying {
-        /// Index of the last entry of the batch.
-        index: u64,
-    },
-    /// A batch is in the data engine and the applied index is published.
-    Applied {
-        /// Index of the last entry of the batch.
-        index: u64,
-    },
-    /// A caller is about to be told its outcome.
-    TellingCaller {
-        /// Number of the command.
-        cid: u64,
-        /// When the batch with its entry was applied, where one was.
-        applied_at: Option<Instant>,
-    },
-    /// A caller's callback has returned. Where it woke another thread, that one may have run for a while before.
-    CallerTold {
-        /// Number of the command.
-        cid: u64,
-    },
-    /// A command's latches are released and its successors woken.
-    Released {
-        /// Number of the command.
-        cid: u64,
-        /// When the batch with its entry was applied, where one was.
-        applied_at: Option<Instant>,
-    },
-    /// A snapshot is about to be sent to a replica that needs entries which the log has forgotten.
-    SnapshotSending {
-        /// Id of the replica.
-        to: u64,
-        /// Index of the last entry that the snapshot holds.
-        index: u64,
-    },
-    /// A snapshot of another replica is about to replace the data.
-    SnapshotInstalling {
-        /// Index of the last entry that the snapshot holds.
-        index: u64,
-    },
-    /// The data is synced and the log is about to be truncated.
-    Truncating {
-        /// Index of the last entry that is dropped.
-        index: u64,
-    },
-}
-}
+mod moment;
 
-impl Moment {
-    /// Number of the command, where it is a moment of one.
-    #[must_use]
-    pub const fn cid(&self) -> Option<u64> {
-        match *self {
-            Self::Admitted { cid }
-            | Self::LatchesHeld { cid }
-            | Self::SnapshotTaken { cid, .. }
-            | Self::Processing { cid }
-            | Self::Proposing { cid }
-            | Self::Proposed { cid, .. }
-            | Self::TellingCaller { cid, .. }
-            | Self::CallerTold { cid, .. }
-            | Self::Released { cid, .. } => Some(cid),
-            _ => None,
-        }
-    }
-}
+pub use moment::Moment;
 
 named! {
 /// A place where an observer may make a step fail, as the outside world could.

@@ -114,7 +114,7 @@ impl RegionApplier {
         self.delegate.seal(&mut prepared);
         let Prepared { batch, mut settled, bytes, changes } = prepared;
         let state = self.delegate.state();
-        observer.note(Moment::Applying { index: state.index });
+        observer.note(Moment::Applying { region, index: state.index });
         if observer.fails(FailPoint::DataWrite) {
             return Err(EngineError::new("injected failure of a data write"));
         }
@@ -125,7 +125,7 @@ impl RegionApplier {
         self.delegate.written(batch);
         // ORDERING: Release, for the Acquire of whoever reads the index and then the data it stands for.
         self.applied.store(state.index, Ordering::Release);
-        observer.note(Moment::Applied { index: state.index });
+        observer.note(Moment::Applied { region, index: state.index });
         // The report goes before the callbacks, so that a slow one delays no read that waits for this index.
         self.router.applied(ApplyRes { index: state.index, term: state.term, bytes, changes });
         let applied_at = Some(clock::now());
@@ -140,14 +140,14 @@ impl RegionApplier {
             return Err(EngineError::new("the snapshot that is to be installed is gone"));
         };
         let Position { index, term } = manifest.position;
-        observer.note(Moment::SnapshotInstalling { index });
+        observer.note(Moment::SnapshotInstalling { region: self.region, index });
         self.staging.install(&manifest)?;
         self.staging.finish(&manifest)?;
         let membership = Membership { members: manifest.members, index };
         self.delegate.restart(ApplyState { index, term }, membership);
         // ORDERING: Release, as in `apply_some`.
         self.applied.store(index, Ordering::Release);
-        observer.note(Moment::Applied { index });
+        observer.note(Moment::Applied { region: self.region, index });
         self.router.applied(ApplyRes { index, term, bytes: 0, changes: Vec::new() });
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Writes until it is killed and prints each acknowledged number: the victim of the crash tests.
 //!
-//! `crash-writer DIR MODE ROUND [raft-log=NAME] [numbers=N] [log-gc-entries=N] [value-bytes=N] [accounts=N]`. Number `n`
+//! `crash-writer DIR MODE ROUND [raft-log=NAME] [numbers=N] [log-gc-entries=N] [value-bytes=N] [accounts=N] [split-keys=A,B]`. Number `n`
 //! stands for a raw key and for a transaction of two keys, each with the value `ROUND-n`, the raw one filled up with dots to
 //! the length that is asked for; a line `n.` is printed once the raw key is acknowledged, a line `n;` once the transaction is
 //! too. With `numbers` it closes the store behind so many. With `accounts` it then counts a raw counter of the thread up
@@ -33,6 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "log-gc-entries" => config.log_gc_entries = value.parse()?,
             "value-bytes" => value_bytes = value.parse()?,
             "accounts" => accounts = value.parse()?,
+            "split-keys" => config.split_keys = value.split(',').map(|key| key.as_bytes().to_vec()).collect(),
             _ => return Err(format!("unknown option {name}").into()),
         }
     }

@@ -146,7 +146,7 @@ impl Peer {
         if dropped {
             return refuse(task, self.not_leader());
         }
-        self.observer.note(Moment::Proposed { cid, index: last + 1, term });
+        self.observer.note(Moment::Proposed { cid, region: self.region(), index: last + 1, term });
         self.proposals.push(Pending { task, index: last + 1, term, response });
     }
 

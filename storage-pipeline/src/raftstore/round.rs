@@ -77,7 +77,7 @@ impl Peer {
         let Some(Begun { ready, once_durable, writes, restart }) = self.begun.take() else { return };
         if let Some(synced) = writes {
             let last_index = self.node.raft.raft_log.last_index();
-            self.observer.note(Moment::LogWritten { last_index, synced });
+            self.observer.note(Moment::LogWritten { region: self.region(), last_index, synced });
         }
         if let Some(position) = restart {
             self.restarted(position, effects);
@@ -148,7 +148,8 @@ impl Peer {
 
     /// The log begins behind a snapshot.
     fn restarted(&mut self, position: Position, effects: &mut Effects) {
-        self.observer.note(Moment::LogWritten { last_index: position.index, synced: true });
+        let (region, last_index) = (self.region(), position.index);
+        self.observer.note(Moment::LogWritten { region, last_index, synced: true });
         // Whether their entries are among those that the snapshot stands for, nobody here can tell any more.
         for pending in self.proposals.take_through(position.index) {
             let reply = Outcome::Indeterminate(Cause::SnapshotInstalled);
@@ -158,7 +159,7 @@ impl Peer {
     }
 
     fn write_may_fail(&self, entries: usize) -> Result<(), EngineError> {
-        self.observer.note(Moment::LogWriting { entries });
+        self.observer.note(Moment::LogWriting { region: self.region(), entries });
         if self.observer.fails(FailPoint::LogWrite) {
             return Err(EngineError::new("injected failure of a log write"));
         }

@@ -46,7 +46,7 @@ impl SnapshotSender {
         let (from, to) = (message.from, message.to);
         let metadata = message.get_snapshot().get_metadata();
         let position = Position { index: metadata.index, term: metadata.term };
-        self.scheduler.observer.note(Moment::SnapshotSending { to, index: position.index });
+        self.scheduler.observer.note(Moment::SnapshotSending { region, to, index: position.index });
         let mut count = 0;
         while let Some((number, changes)) = chunks.next()? {
             if self.scheduler.is_closing() {

@@ -193,6 +193,7 @@ impl Store {
     }
 
     fn act(&mut self) {
+        // What others wait for goes before any caller's code runs, in all regions.
         for RegionStore { peer, effects, .. } in &mut self.regions {
             peer.send_withheld(std::mem::take(&mut effects.messages));
             for snapshot in effects.snapshots.drain(..) {
@@ -206,6 +207,8 @@ impl Store {
                     tracing::warn!("committed entries are left for the next start");
                 }
             }
+        }
+        for RegionStore { effects, .. } in &mut self.regions {
             if !effects.settled.is_empty() {
                 self.scheduler.settle_all(std::mem::take(&mut effects.settled));
             }

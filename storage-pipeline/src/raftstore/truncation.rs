@@ -23,7 +23,7 @@ impl Peer {
             .map_or(u64::MAX, |needed| needed.max(log.within(most_kept_bytes)));
         let index = index.min(self.applied).min(needed);
         if index > log.truncated_index() {
-            self.observer.note(Moment::Truncating { index });
+            self.observer.note(Moment::Truncating { region: self.region(), index });
             self.node.mut_store().compact(index)?;
         }
         Ok(())

@@ -99,7 +99,7 @@ impl Scheduler {
             self.tell(&task, Outcome::NotExecuted(error), None);
             return;
         }
-        self.observer.note(Moment::Admitted { cid: task.context().cid });
+        self.observer.note(Moment::Admitted { cid: task.context().cid, region: task.context().region });
         let job = Job { task, command };
         if job.task.is_read() {
             self.go_on(self.send_for_snapshot(job));

@@ -11,6 +11,7 @@ use crate::{
     error::OpenError,
     observe::Observe,
     raftstore::status::Role,
+    region::FIRST_REGION,
     storage::{Network, Parts, Storage},
 };
 
@@ -137,37 +138,71 @@ impl Cluster {
         &self.network
     }
 
-    /// The replica that leads. Where one does not know yet that it was deposed, that is the one of the latest term.
+    /// The replica that leads the first region, which is the only one of a store that is not split. As
+    /// [`leader_of`](Self::leader_of).
     #[must_use]
     pub fn leader(&self) -> Option<&Storage> {
-        let leads = |storage: &&Storage| storage.status().role == Role::Leader;
-        self.running.values().filter(leads).max_by_key(|storage| storage.status().term)
+        self.leader_of(FIRST_REGION)
     }
 
-    /// Waits until a replica leads, at most so long.
+    /// The replica that leads a region. Where one does not know yet that it was deposed, that is the one of the latest term.
+    #[must_use]
+    pub fn leader_of(&self, region: u64) -> Option<&Storage> {
+        let status = |storage: &Storage| storage.region(region).map(|own| own.status());
+        let leads = |storage: &&Storage| status(storage).is_some_and(|own| own.role == Role::Leader);
+        self.running.values().filter(leads).max_by_key(|storage| status(storage).map(|own| own.term))
+    }
+
+    /// Waits until a replica leads the first region, at most so long.
     #[must_use]
     pub fn wait_for_leader(&self, within: Duration) -> Option<&Storage> {
         self.wait_for_other_leader(raft::INVALID_ID, within)
     }
 
-    /// Waits until another replica than this one leads, at most so long.
+    /// Waits until another replica than this one leads the first region, at most so long.
     #[must_use]
     pub fn wait_for_other_leader(&self, than: u64, within: Duration) -> Option<&Storage> {
-        let until = Instant::now() + within;
-        loop {
-            if let Some(leader) = self.leader().filter(|leader| leader.status().replica != than) {
-                return Some(leader);
+        wait(within, || self.leader().filter(|leader| leader.status().replica != than))
+    }
+
+    /// Waits until every region has a leader, at most so long. Returns them in the order of the regions.
+    #[must_use]
+    pub fn wait_for_leaders(&self, within: Duration) -> Option<Vec<&Storage>> {
+        let regions = FIRST_REGION..=FIRST_REGION + self.config.split_keys.len() as u64;
+        wait(within, || regions.clone().map(|region| self.leader_of(region)).collect())
+    }
+
+    /// Asks the leaders of all regions to give way to this replica, until it leads every region, at most so long. One replica
+    /// serves a transaction over several regions only while it leads them all.
+    #[must_use]
+    pub fn wait_until_leads_all(&self, replica: u64, within: Duration) -> Option<&Storage> {
+        let own = self.replica(replica)?;
+        wait(within, || {
+            let mut leads_all = true;
+            for region in own.regions().filter(|region| region.status().role != Role::Leader) {
+                leads_all = false;
+                let id = region.range().id;
+                let led = self.leader_of(id).and_then(|leader| leader.region(id));
+                led.inspect(|led| led.transfer_leader(replica));
             }
-            if Instant::now() >= until {
-                return None;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
+            leads_all.then_some(own)
+        })
     }
 
     /// Closes every replica.
     pub fn close(&self) {
         self.running.values().for_each(Storage::close);
+    }
+}
+
+/// Looks for something until it is there, at most so long.
+fn wait<T>(within: Duration, look: impl Fn() -> Option<T>) -> Option<T> {
+    let until = Instant::now() + within;
+    loop {
+        match look() {
+            None if Instant::now() < until => std::thread::sleep(Duration::from_millis(1)),
+            found => return found,
+        }
     }
 }
 

@@ -10,7 +10,8 @@ use crate::{
 /// Where the data says at which keys it is split, in [`Cf::Meta`].
 const SPLIT_KEYS_KEY: &[u8] = b"split_keys";
 
-/// Makes sure that the data is split where it was when it was new. Data that says nothing of it was never split.
+/// Makes sure that the data is split where it was when it was new. Data that says nothing of it was never split, and data that
+/// belongs to no replica yet is new.
 pub(super) fn check_split_keys(
     engine: &dyn Engine,
     config: &Config,
@@ -19,13 +20,18 @@ pub(super) fn check_split_keys(
     let engine_error = |error: EngineError| in_data(error.into());
     let view = engine.snapshot();
     let stored = view.get(Cf::Meta, SPLIT_KEYS_KEY).map_err(engine_error)?;
-    let is_new = stored.is_none() && Number::Replica.load(&*view).map_err(in_data)?.is_none();
+    let is_new = Number::Replica.load(&*view).map_err(in_data)?.is_none();
+    let stored = stored.unwrap_or_default();
     let wanted = encode_keys(&config.split_keys);
-    if is_new && !config.split_keys.is_empty() {
+    if stored == wanted {
+        return Ok(());
+    }
+    if is_new {
+        // A start that was refused may have left another list.
         let mut batch = WriteBatch::default();
         batch.push(Modify::Put(Cf::Meta, SPLIT_KEYS_KEY.to_vec(), wanted));
         engine.write(&batch).and_then(|()| engine.sync()).map_err(engine_error)?;
-    } else if stored.unwrap_or_default() != wanted {
+    } else {
         return Err(OpenError::Config(ConfigError {
             field: "split_keys",
             value: format!("a list of {} keys", config.split_keys.len()),

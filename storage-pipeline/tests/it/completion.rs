@@ -100,7 +100,7 @@ fn the_batch_is_written_and_the_index_published_before_any_callback_and_every_ca
         let place = |wanted: &dyn Fn(&Moment) -> bool| moments.iter().position(|(_, moment)| wanted(moment));
         for (_, moment) in moments.iter() {
             let Moment::Proposed { cid, index, .. } = *moment else { continue };
-            let applied = place(&|m| matches!(m, Moment::Applied { index: at } if *at >= index)).unwrap();
+            let applied = place(&|m| matches!(m, Moment::Applied { index: at, .. } if *at >= index)).unwrap();
             let telling = place(&|m| matches!(m, Moment::TellingCaller { cid: c, .. } if *c == cid)).unwrap();
             let told = place(&|m| matches!(m, Moment::CallerTold { cid: c, .. } if *c == cid)).unwrap();
             let released = place(&|m| matches!(m, Moment::Released { cid: c, .. } if *c == cid)).unwrap();

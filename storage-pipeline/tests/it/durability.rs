@@ -41,11 +41,11 @@ fn no_acknowledgement_leaves_before_a_sync_that_covers_its_entry_and_writes_shar
                 Moment::Proposed { cid, index, .. } => {
                     index_of.insert(cid, index);
                 }
-                Moment::LogWritten { last_index, synced: true } => {
+                Moment::LogWritten { last_index, synced: true, .. } => {
                     synced_through = last_index;
                     syncs += 1;
                 }
-                Moment::Applying { index } => assert!(index <= synced_through, "applied before its sync"),
+                Moment::Applying { index, .. } => assert!(index <= synced_through, "applied before its sync"),
                 Moment::TellingCaller { cid, .. } => {
                     assert!(index_of[&cid] <= synced_through, "told before its sync");
                     told += 1;

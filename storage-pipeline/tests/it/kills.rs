@@ -45,6 +45,7 @@ fn acknowledged(config: &Config, round: u64, life: Duration) -> Acknowledged {
         .arg(dir)
         .args([mode.to_string(), round.to_string(), format!("raft-log={log}")])
         .args([format!("accounts={ACCOUNTS}"), format!("log-gc-entries={}", config.log_gc_entries)])
+        .args(split_keys(config))
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -68,6 +69,13 @@ fn acknowledged(config: &Config, round: u64, life: Duration) -> Acknowledged {
     acknowledged
 }
 
+/// What tells a child where its store is split.
+pub(crate) fn split_keys(config: &Config) -> Option<String> {
+    let keys =
+        config.split_keys.iter().map(|key| String::from_utf8(key.clone()).unwrap()).collect::<Vec<_>>();
+    (!keys.is_empty()).then(|| format!("split-keys={}", keys.join(",")))
+}
+
 #[test]
 fn kill_9_loses_no_acknowledged_write_and_leaves_no_transaction_half_done() {
     // More of them in the long stage, each time at other moments.
@@ -81,6 +89,12 @@ fn kill_9_loses_no_acknowledged_write_and_leaves_no_transaction_half_done() {
             config.raft_log = *kind;
             config.log_gc_entries = 100;
             kill_and_check(&config, rounds, seed + mode as u64);
+            if mode == CompletionMode::default() {
+                config.dir = dir.join(format!("{}-in-regions", kind.name()));
+                // Accounts of both sides of the first one, and the halves of the others, are in two regions.
+                config.split_keys = ["account-4", "b", "raw-"].map(|key| key.as_bytes().to_vec()).to_vec();
+                kill_and_check(&config, rounds, seed);
+            }
         }
     });
 }

@@ -1,6 +1,7 @@
 //! Integration tests of the whole pipeline. Every test runs in all five completion modes and ends in quiescence.
 
 mod regions;
+mod regions_in_groups;
 mod support;
 mod tidy;
 mod loom_table;

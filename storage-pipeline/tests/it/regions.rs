@@ -115,6 +115,19 @@ fn a_directory_stays_split_where_it_was() {
     });
 }
 
+#[test]
+fn a_start_that_was_refused_binds_a_directory_to_no_split() {
+    in_every_mode(|mode, dir| {
+        let mut refused = split(config(mode, dir));
+        refused.voters = vec![1, 2];
+        let error = Storage::open(refused).unwrap_err();
+        assert!(matches!(&error, OpenError::Config(why) if why.field == "voters"), "{error}");
+        Tested::open(config(mode, dir)).finish();
+        let error = Storage::open(split(config(mode, dir))).unwrap_err();
+        assert!(matches!(&error, OpenError::Config(why) if why.field == "split_keys"), "{error}");
+    });
+}
+
 /// Puts a key on whoever takes it.
 fn put_somewhere(group: &Group, key: &str, value: &[u8]) {
     let until = Instant::now() + Duration::from_secs(10);

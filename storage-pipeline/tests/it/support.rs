@@ -211,7 +211,7 @@ impl Recorder {
 
     /// Up to where the log was truncated.
     pub(crate) fn truncated_to(&self) -> u64 {
-        let index = |moment: &Moment| if let Moment::Truncating { index } = moment { *index } else { 0 };
+        let index = |moment: &Moment| if let Moment::Truncating { index, .. } = moment { *index } else { 0 };
         self.moments().iter().map(|(_, moment)| index(moment)).max().unwrap_or(0)
     }
 
@@ -235,7 +235,7 @@ impl Recorder {
             }
         }
         for (_, moment) in moments.iter() {
-            if let Moment::Admitted { cid } = moment {
+            if let Moment::Admitted { cid, .. } = moment {
                 assert_eq!(told.get(cid), Some(&1), "command {cid} was told {:?} times", told.get(cid));
             }
         }

@@ -126,6 +126,40 @@ fn a_last_record_that_is_torn_or_bad_is_dropped_and_nothing_else() {
 }
 
 #[test]
+fn a_torn_write_to_several_regions_is_dropped_in_all_of_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut log = RocksLog::open(dir.path()).unwrap();
+    let write = |log: &mut RocksLog, entries: &[raft::eraftpb::Entry]| {
+        log.write(&[1, 2, 9].map(|region| LogWrite { region, entries, sync: true, ..LogWrite::default() }))
+            .unwrap();
+    };
+    write(&mut log, &entries(1..3, 1));
+    // One region begins anew in the same write.
+    let (again, state) = (entries(3..5, 1), crate::raftstore::log_storage::tests::state(1, 0));
+    let truncated = Some(crate::raftstore::log_storage::Position { index: 7, term: 1 });
+    let append = |region| LogWrite { region, entries: &again, sync: true, ..LogWrite::default() };
+    let restart =
+        LogWrite { region: 2, hard_state: state.as_ref(), truncated, restart: true, ..LogWrite::default() };
+    log.write(&[append(1), restart, append(9)]).unwrap();
+    let wal = files(dir.path()).unwrap().pop().unwrap();
+    let bytes = fs::read(&wal).unwrap();
+    let [.., begin, end] = ends(&bytes)[..] else { panic!("two records at least") };
+    let last = |bytes: &[u8]| {
+        let copy = tempfile::tempdir().unwrap();
+        for file in fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path()) {
+            fs::copy(&file, copy.path().join(file.file_name().unwrap())).unwrap();
+        }
+        fs::write(copy.path().join(wal.file_name().unwrap()), bytes).unwrap();
+        let mut log = RocksLog::open(copy.path()).unwrap();
+        [1, 2, 9].map(|region| log.recover(region).unwrap().last_index)
+    };
+    for at in (begin..end).step_by(5) {
+        assert_eq!(last(&bytes[..at]), [2; 3], "cut at {at}");
+    }
+    assert_eq!(last(&bytes[..end]), [4, 7, 4]);
+}
+
+#[test]
 fn a_bad_byte_before_the_last_record_is_refused() {
     let (dir, wal) = crash(&[entries(1..3, 1), entries(3..4, 1), entries(4..5, 1)]);
     let bytes = fs::read(&wal).unwrap();

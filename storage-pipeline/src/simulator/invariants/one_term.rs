@@ -23,7 +23,7 @@ impl Invariant for OneTerm {
                 Deed::Moment(Moment::SnapshotTaken { cid, .. }, _) => {
                     self.taken.insert((acted.who, cid), now);
                 }
-                Deed::Moment(Moment::Proposed { cid, term, index }, command) => {
+                Deed::Moment(Moment::Proposed { cid, term, index, .. }, command) => {
                     if let Some(taken) = self.taken.get(&(acted.who, cid)).filter(|taken| **taken != term) {
                         return Err(format!(
                             "command {command:?} is entry {index} of term {term}, on a snapshot of term {taken}"

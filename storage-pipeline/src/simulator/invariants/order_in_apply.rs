@@ -23,7 +23,7 @@ impl Invariant for OrderInApply {
                 Deed::Moment(Moment::Proposed { index, .. }, Some(operation)) => {
                     self.proposed.insert(*operation, *index);
                 }
-                Deed::Moment(Moment::Applied { index }, _) => {
+                Deed::Moment(Moment::Applied { index, .. }, _) => {
                     self.applied.insert(acted.who, *index);
                 }
                 Deed::Told { operation, reply: Reply::Applied(_) } => {

@@ -129,7 +129,7 @@ struct Batches {
 
 impl Observe for Batches {
     fn moment(&self, moment: Moment) {
-        if let Moment::Applying { index } = moment {
+        if let Moment::Applying { index, .. } = moment {
             let _ = self.first.compare_exchange(0, index, Ordering::Relaxed, Ordering::Relaxed);
             self.begun.fetch_add(1, Ordering::Relaxed);
         }

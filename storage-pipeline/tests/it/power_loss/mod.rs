@@ -33,7 +33,8 @@ const LIVES: [Life; 4] = [
 ];
 
 /// So that the log is truncated many times.
-const HABITS: Habits = Habits { log_gc_entries: 30, value_bytes: 100, raft_log: RaftLog::RocksDb };
+const HABITS: Habits =
+    Habits { log_gc_entries: 30, value_bytes: 100, raft_log: RaftLog::RocksDb, split_keys: &[] };
 
 /// Sorts of syncs without which nothing is lost: RocksDB reads its options only where it is asked to.
 const UNNEEDED: [&str; 2] = ["above/store/data/OPTIONS", "above/store/log/OPTIONS"];
@@ -115,6 +116,26 @@ fn a_power_loss_loses_nothing_acknowledged_where_a_raft_engine_keeps_the_log() {
     let no_log = |path: &Path| path.extension().is_none_or(|extension| extension != "raftlog");
     let found = (0..points(100)).find_map(|_| try_one(&no_log).err());
     eprintln!("without the syncs of the log: {}", found.expect("a loss"));
+}
+
+/// The halves of each transaction are in two regions, and the raw keys in a third one.
+#[test]
+fn a_power_loss_loses_nothing_acknowledged_in_any_of_several_regions_whatever_keeps_their_log() {
+    for raft_log in RaftLog::ALL {
+        let dir = tempfile::tempdir().unwrap();
+        let habits = Habits { raft_log: *raft_log, split_keys: &["b", "raw-"], ..HABITS };
+        let recording = Recording::of(dir.path(), CompletionMode::default(), habits, &LIVES);
+        let events = recording.events();
+        let (_, acknowledged) = recording.at(&events, &always);
+        assert!(acknowledged.transactions.len() > 80, "{raft_log}: {acknowledged:?}");
+        let mut dice = Dice::new(11);
+        for _ in 0..points(8) {
+            let (moment, loss) = (dice.below(events.len() + 1), some_loss(&mut dice));
+            if let Err(lost) = recording.check(&events[..moment], &always, loss, scratch().path()) {
+                panic!("{raft_log}, after {moment} of {} events, {loss:?}: {lost}", events.len());
+            }
+        }
+    }
 }
 
 #[test]

@@ -33,6 +33,14 @@ pub(crate) struct Habits {
     pub(crate) log_gc_entries: u64,
     pub(crate) value_bytes: usize,
     pub(crate) raft_log: RaftLog,
+    /// Where the store is split into regions.
+    pub(crate) split_keys: &'static [&'static str],
+}
+
+impl Habits {
+    fn split_keys(&self) -> Vec<Vec<u8>> {
+        self.split_keys.iter().map(|key| key.as_bytes().to_vec()).collect()
+    }
 }
 
 /// What the writer did in several lives on one directory.
@@ -85,6 +93,9 @@ impl Recording {
             writer.arg(format!("log-gc-entries={}", habits.log_gc_entries));
             writer.arg(format!("value-bytes={}", habits.value_bytes));
             writer.arg(format!("raft-log={}", habits.raft_log));
+            if !habits.split_keys.is_empty() {
+                writer.arg(format!("split-keys={}", habits.split_keys.join(",")));
+            }
             writer.env("LD_PRELOAD", &shim).env("POWER_LOSS_ROOT", &root);
             writer.env("POWER_LOSS_JOURNAL", &journal).stdout(Stdio::null());
             let code = match life {
@@ -142,6 +153,7 @@ impl Recording {
         let mut config = config(self.mode, &dir.join(STORE));
         config.log_gc_entries = self.habits.log_gc_entries;
         config.raft_log = self.habits.raft_log;
+        config.split_keys = self.habits.split_keys();
         let storage = Storage::open(config).map_err(|error| format!("does not open: {error}"))?;
         self.check_contents(&storage, &acknowledged)?;
         let goes_on = storage.raw_put(b"again", b"v").is_applied()

@@ -95,6 +95,37 @@ fn a_last_record_that_is_torn_or_bad_is_dropped_and_nothing_else() {
 }
 
 #[test]
+fn a_torn_write_to_several_regions_is_dropped_in_all_of_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut log = RaftEngineLog::open(dir.path()).unwrap();
+    let first = entries(1..3, 1);
+    let begin =
+        [1, 2, 9].map(|region| LogWrite { region, entries: &first, sync: true, ..LogWrite::default() });
+    log.write(&begin).unwrap();
+    // One region begins anew in the same write.
+    let (again, hard_state) = (entries(3..5, 1), state(1, 0));
+    let truncated = Some(Position { index: 7, term: 1 });
+    let append = |region| LogWrite { region, entries: &again, sync: true, ..LogWrite::default() };
+    let hard_state = hard_state.as_ref();
+    let restart = LogWrite { region: 2, hard_state, truncated, restart: true, ..LogWrite::default() };
+    log.write(&[append(1), restart, append(9)]).unwrap();
+    let file = newest(dir.path());
+    let (bytes, ends) = records(&file);
+    let [.., begin, end] = ends[..] else { panic!("records: {ends:?}") };
+    let last = |bytes: &[u8]| {
+        let copy = tempfile::tempdir().unwrap();
+        copy_files(dir.path(), copy.path());
+        fs::write(copy.path().join(file.file_name().unwrap()), bytes).unwrap();
+        let mut log = RaftEngineLog::open(copy.path()).unwrap();
+        [1, 2, 9].map(|region| log.recover(region).unwrap().last_index)
+    };
+    for at in (begin..end).step_by(5) {
+        assert_eq!(last(&bytes[..at]), [2; 3], "cut at {at}");
+    }
+    assert_eq!(last(&bytes), [4, 7, 4]);
+}
+
+#[test]
 fn a_bad_byte_before_the_last_record_is_refused() {
     let (dir, file) = crash(&[entries(1..3, 1), entries(3..4, 1), entries(4..5, 1)]);
     let (bytes, ends) = records(&file);
@@ -229,4 +260,33 @@ fn forgotten_entries_are_given_back_and_states_outlive_the_files_they_were_writt
     let Recovered { hard_state: found, truncated, last_index } = log.recover(FIRST_REGION).unwrap();
     assert_eq!((Some(found), truncated.index, last_index), (hard_state, 1499, 1599));
     assert_eq!(log.entries(FIRST_REGION, 1500, 1600, u64::MAX).unwrap().len(), 100);
+}
+
+/// Its entries move to newer files with those that others have forgotten around them.
+#[test]
+fn a_quiet_region_keeps_its_log_however_much_a_busy_one_writes_and_forgets() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || RaftEngineLog::open_sized(dir.path(), 64 << 10, 256 << 10).unwrap();
+    let mut log = open();
+    let (quiet, hard_state) = (entries(1..6, 1), state(1, 3));
+    let write =
+        LogWrite { region: 2, entries: &quiet, hard_state: hard_state.as_ref(), ..LogWrite::default() };
+    log.write(&[write]).unwrap();
+    let first = newest(dir.path());
+    for index in 1..800 {
+        let truncated = (index % 50 == 0).then_some(Position { index: index - 1, term: 1 });
+        let write = LogWrite { entries: &[entry(index, 1, 4 << 10)], truncated, ..LogWrite::default() };
+        log.write(&[write]).unwrap();
+    }
+    assert!(!first.exists(), "the file that it was written to was given back");
+    for _ in 0..2 {
+        let found = log.recover(2).unwrap();
+        assert_eq!(
+            (Some(found.hard_state), found.truncated.index, found.last_index),
+            (hard_state.clone(), 0, 5)
+        );
+        assert_eq!(log.entries(2, 1, 6, u64::MAX).unwrap(), quiet);
+        drop(log);
+        log = open();
+    }
 }
