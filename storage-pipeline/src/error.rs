@@ -1,6 +1,6 @@
 //! What a caller may be told: the three kinds of outcome, and the errors inside them. Every room hands these on.
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{borrow::Cow, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use crate::members::MemberChangeRefused;
 
@@ -101,6 +101,8 @@ pub enum Cause {
     /// The holder of the callback vanished without an answer: a fault of this library that the must-call guard
     /// turned into an honest answer.
     Dropped,
+    /// The connection to the node that had the command was lost; the text says how.
+    ConnectionLost(Arc<str>),
 }
 
 impl fmt::Display for Cause {
@@ -112,6 +114,7 @@ impl fmt::Display for Cause {
             Self::Closed => f.write_str("the store closed before the entry was applied"),
             Self::Poisoned(why) => write!(f, "the store stopped after a fault: {why}"),
             Self::Dropped => f.write_str("the callback was dropped without an answer"),
+            Self::ConnectionLost(why) => write!(f, "the connection to the node was lost: {why}"),
         }
     }
 }
@@ -209,6 +212,10 @@ pub enum Error {
     /// The holder of the callback vanished before the command was proposed: a fault of this library that the
     /// must-call guard turned into an honest answer.
     Dropped,
+    /// A node could make nothing of the request; the text says why.
+    Refused(Arc<str>),
+    /// No node could be reached that might execute the command; the text says what the last attempt met.
+    Unreachable(Arc<str>),
 }
 
 impl fmt::Display for Error {
@@ -257,6 +264,8 @@ impl fmt::Display for Error {
             Self::Corrupt(what) => write!(f, "stored bytes are corrupt: {what}"),
             Self::Engine(what) => write!(f, "storage engine: {what}"),
             Self::Dropped => f.write_str("the callback was dropped before the command was proposed"),
+            Self::Refused(why) => write!(f, "the node refused the request: {why}"),
+            Self::Unreachable(why) => write!(f, "no node could be reached: {why}"),
         }
     }
 }
@@ -269,12 +278,12 @@ pub enum InvalidCommand {
     /// A key is empty.
     EmptyKey {
         /// Name of the field.
-        field: &'static str,
+        field: Cow<'static, str>,
     },
     /// A key or value is larger than the limit.
     TooLarge {
         /// Name of the field.
-        field: &'static str,
+        field: Cow<'static, str>,
         /// Its size in bytes.
         size: usize,
         /// The limit in bytes.
@@ -283,19 +292,19 @@ pub enum InvalidCommand {
     /// A list that must name something is empty.
     EmptyList {
         /// Name of the field.
-        field: &'static str,
+        field: Cow<'static, str>,
     },
     /// A key is named twice.
     DuplicateKey {
         /// Name of the field.
-        field: &'static str,
+        field: Cow<'static, str>,
         /// The key.
         key: Vec<u8>,
     },
     /// A timestamp must be greater than another one.
     TimestampOrder {
         /// Name of the field that must be the greater.
-        field: &'static str,
+        field: Cow<'static, str>,
         /// Its value.
         value: u64,
         /// What it must exceed.
@@ -304,11 +313,11 @@ pub enum InvalidCommand {
     /// A timestamp or limit lies outside its range.
     OutOfRange {
         /// Name of the field.
-        field: &'static str,
+        field: Cow<'static, str>,
         /// Its value.
         value: u64,
         /// The range in words.
-        range: &'static str,
+        range: Cow<'static, str>,
     },
 }
 

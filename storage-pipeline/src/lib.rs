@@ -27,6 +27,8 @@ pub mod command;
 pub mod txn;
 pub mod scheduler;
 pub mod region;
+#[cfg(feature = "protocol")]
+pub mod protocol;
 #[cfg(feature = "store")]
 pub(crate) mod local_reader;
 #[cfg(feature = "store")]

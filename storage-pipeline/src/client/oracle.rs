@@ -101,7 +101,7 @@ impl TimestampOracle {
 }
 
 /// The wall clock as a timestamp. It may jump back: the window does not.
-fn wall_clock() -> u64 {
+pub(crate) fn wall_clock() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     timestamp::compose(u64::try_from(since.as_millis()).unwrap_or(u64::MAX >> 18), 0)
 }

@@ -55,9 +55,9 @@ impl Execute for AllocateTimestamps {
         let first = bound.max(self.at_least);
         let limit =
             first.checked_add(self.window).ok_or(Error::InvalidCommand(InvalidCommand::OutOfRange {
-                field: "window",
+                field: "window".into(),
                 value: self.window,
-                range: "small enough for the timestamps that are left",
+                range: "small enough for the timestamps that are left".into(),
             }))?;
         let modifies = vec![Number::TimestampBound.put(limit)];
         Ok(Processed { modifies, response: Response::Timestamps(TimestampRange { first, limit }) })

@@ -105,9 +105,9 @@ impl Execute for Gc {
 fn check_is_past(snapshot: &dyn Snapshot, safe_point: u64) -> Result<(), Error> {
     match Number::TimestampBound.load(snapshot)? {
         Some(bound) if safe_point >= bound => Err(Error::InvalidCommand(InvalidCommand::OutOfRange {
-            field: "safe_point",
+            field: "safe_point".into(),
             value: safe_point,
-            range: "below the timestamps that are still to be allocated",
+            range: "below the timestamps that are still to be allocated".into(),
         })),
         _ => Ok(()),
     }

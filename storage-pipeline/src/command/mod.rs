@@ -77,6 +77,15 @@ pub trait Request: Into<Command> {
     fn output(response: Response) -> Option<Self::Output>;
 }
 
+/// A command of any kind, which is answered with a response of any kind.
+impl Request for Command {
+    type Output = Response;
+
+    fn output(response: Response) -> Option<Response> {
+        Some(response)
+    }
+}
+
 /// Makes the enum of all commands and hands each call on to the command itself.
 macro_rules! commands {
     ($($(#[$doc:meta])* $command:ident,)*) => {

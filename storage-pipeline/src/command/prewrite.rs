@@ -80,7 +80,7 @@ impl Request for Prewrite {
 impl Execute for Prewrite {
     fn validate(&self, config: &Config) -> Result<(), InvalidCommand> {
         if self.mutations.is_empty() {
-            return Err(InvalidCommand::EmptyList { field: "mutations" });
+            return Err(InvalidCommand::EmptyList { field: "mutations".into() });
         }
         validate::key("primary", &self.primary, config)?;
         validate::timestamp("start_ts", self.start_ts)?;
@@ -93,7 +93,10 @@ impl Execute for Prewrite {
             validate::key("mutations.key", key, config)?;
             validate::value("mutations.value", mutation.value().unwrap_or_default(), config)?;
             if !seen.insert(key) {
-                return Err(InvalidCommand::DuplicateKey { field: "mutations.key", key: key.to_vec() });
+                return Err(InvalidCommand::DuplicateKey {
+                    field: "mutations.key".into(),
+                    key: key.to_vec(),
+                });
             }
         }
         Ok(())

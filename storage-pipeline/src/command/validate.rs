@@ -13,14 +13,14 @@ pub(super) fn total(size: usize) -> Checked {
 
 pub(super) fn key(field: &'static str, key: &[u8], config: &Config) -> Checked {
     if key.is_empty() {
-        return Err(InvalidCommand::EmptyKey { field });
+        return Err(InvalidCommand::EmptyKey { field: field.into() });
     }
     at_most(field, key.len(), config.max_key_bytes)
 }
 
 pub(super) fn keys(field: &'static str, keys: &[Vec<u8>], config: &Config) -> Checked {
     if keys.is_empty() {
-        return Err(InvalidCommand::EmptyList { field });
+        return Err(InvalidCommand::EmptyList { field: field.into() });
     }
     keys.iter().try_for_each(|each| key(field, each, config))
 }
@@ -37,7 +37,7 @@ pub(super) fn value(field: &'static str, value: &[u8], config: &Config) -> Check
 /// A timestamp that names a point in time. Zero means "none" and the maximum means "no limit" elsewhere.
 pub(super) fn timestamp(field: &'static str, value: u64) -> Checked {
     if value == 0 {
-        return Err(InvalidCommand::OutOfRange { field, value, range: "1 or more" });
+        return Err(InvalidCommand::OutOfRange { field: field.into(), value, range: "1 or more".into() });
     }
     timestamp_or_none(field, value)
 }
@@ -45,7 +45,11 @@ pub(super) fn timestamp(field: &'static str, value: u64) -> Checked {
 /// A timestamp that may be absent, which is written as zero.
 pub(super) fn timestamp_or_none(field: &'static str, value: u64) -> Checked {
     if value == u64::MAX {
-        return Err(InvalidCommand::OutOfRange { field, value, range: "less than the greatest number" });
+        return Err(InvalidCommand::OutOfRange {
+            field: field.into(),
+            value,
+            range: "less than the greatest number".into(),
+        });
     }
     Ok(())
 }
@@ -53,21 +57,21 @@ pub(super) fn timestamp_or_none(field: &'static str, value: u64) -> Checked {
 /// Whether a timestamp is later than another.
 pub(super) fn later(field: &'static str, value: u64, must_exceed: u64) -> Checked {
     if value <= must_exceed {
-        return Err(InvalidCommand::TimestampOrder { field, value, must_exceed });
+        return Err(InvalidCommand::TimestampOrder { field: field.into(), value, must_exceed });
     }
     timestamp(field, value)
 }
 
 pub(super) fn limit(field: &'static str, limit: usize) -> Checked {
     if limit == 0 {
-        return Err(InvalidCommand::OutOfRange { field, value: 0, range: "1 or more" });
+        return Err(InvalidCommand::OutOfRange { field: field.into(), value: 0, range: "1 or more".into() });
     }
     Ok(())
 }
 
 fn at_most(field: &'static str, size: usize, limit: usize) -> Checked {
     if size > limit {
-        return Err(InvalidCommand::TooLarge { field, size, limit });
+        return Err(InvalidCommand::TooLarge { field: field.into(), size, limit });
     }
     Ok(())
 }

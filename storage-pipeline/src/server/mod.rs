@@ -16,6 +16,7 @@ mod peer_queue;
 mod link;
 mod transport;
 mod raft_service;
+mod store_service;
 mod node;
 
 pub use config::{NodeConfig, NodeConfigError};

@@ -17,6 +17,7 @@ use super::{
     handshake::Identity,
     phase::{self, Lever, Phase},
     raft_service::RaftService,
+    store_service::StoreService,
     tls::Tls,
     transport::{GrpcTransport, LinkStatus},
     wire::{FRAME_OVERHEAD_BYTES, RaftServer},
@@ -96,19 +97,22 @@ impl Node {
             peers: config.other_nodes().map(|(id, _)| id).collect(),
         });
         let tls = config.tls.read().map_err(NodeError::Config)?;
-        let mut builder = server_builder(tls.as_ref()).map_err(NodeError::Config)?;
+        let builder = server_builder(tls.as_ref()).map_err(NodeError::Config)?;
         let transport = GrpcTransport::start(&config, &identity, tls.as_ref(), runtime.handle(), &watch);
         let transport = Arc::new(transport.map_err(NodeError::Config)?);
         let parts = Parts::on_disk_with(&config.store.dir, config.store.raft_log).map_err(NodeError::Open)?;
         let storage = Storage::open_replica(config.store.clone(), parts, transport.clone(), observer);
         let storage = storage.map_err(NodeError::Open)?;
+        let store = StoreService::new(&config, address, &identity, &storage, &watch).served();
         let raft = RaftService { identity, storage: storage.clone(), watch: watch.clone() };
         let raft =
             RaftServer::new(raft).max_decoding_message_size(config.max_message_bytes + FRAME_OVERHEAD_BYTES);
         let mut stopped = watch;
         let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
         let server = builder
+            .max_concurrent_streams(Some(config.max_connection_requests))
             .add_service(raft)
+            .add_service(store)
             .serve_with_incoming_shutdown(incoming, async move { stopped.stopped().await });
         let server = Some(runtime.spawn(server));
         let drain_timeout = config.drain_timeout;

@@ -35,6 +35,11 @@ impl Lever {
 }
 
 impl Watch {
+    /// Whether new commands are taken.
+    pub(crate) fn is_serving(&self) -> bool {
+        *self.0.borrow() == Phase::Serving
+    }
+
     /// Waits until everything ends.
     pub(crate) async fn stopped(&mut self) {
         // A lever that is gone has stopped everything, too.

@@ -34,6 +34,9 @@ use crate::{
     threads,
 };
 
+/// The deadline of a command with a timeout that no clock can hold.
+const FOREVER: Duration = Duration::from_secs(86_400);
+
 /// A replica of a store, the only one or one of several, open in this process. Clones share it; it closes with
 /// [`close`](Self::close) or when the last clone is dropped.
 ///
@@ -137,7 +140,7 @@ impl Storage {
     ) {
         let command: Command = request.into();
         let now = clock::now();
-        let deadline = now.checked_add(timeout).unwrap_or(now + Duration::from_secs(86_400));
+        let deadline = now.checked_add(timeout).unwrap_or(now + FOREVER);
         self.0.scheduler.submit(command, deadline, move |reply| {
             callback(reply.map(|response| {
                 R::output(response).expect("a command answers with the response that belongs to it")
@@ -154,17 +157,31 @@ impl Storage {
     /// A timestamp greater than every one that was given out before, by whatever replica, in this store's whole life. Only
     /// the leader gives any. Waits at most the default timeout; in a callback it is refused where it would wait.
     pub fn timestamp(&self) -> Outcome<u64> {
-        let fence = || self.fence();
+        self.timestamp_within(self.default_timeout())
+    }
+
+    /// As [`timestamp`](Self::timestamp), and waits at most this long.
+    pub fn timestamp_within(&self, timeout: Duration) -> Outcome<u64> {
         if threads::is_pipeline() {
             // Whoever extends the window may be waiting for this very thread.
-            let at_hand = self.0.oracle.at_hand(fence);
+            let at_hand = self.timestamp_at_hand();
             return at_hand.map_or(Outcome::NotExecuted(Error::WouldBlockPipeline), Outcome::Applied);
         }
-        let until = Instant::now() + self.default_timeout();
-        self.0.oracle.timestamp(until, fence, |at_least, window| {
-            let left = until.saturating_duration_since(Instant::now());
-            self.execute_within(AllocateTimestamps { at_least, window }, left)
-        })
+        let now = Instant::now();
+        let until = now.checked_add(timeout).unwrap_or(now + FOREVER);
+        self.0.oracle.timestamp(
+            until,
+            || self.fence(),
+            |at_least, window| {
+                let left = until.saturating_duration_since(Instant::now());
+                self.execute_within(AllocateTimestamps { at_least, window }, left)
+            },
+        )
+    }
+
+    /// As [`timestamp`](Self::timestamp), where that waits for nobody.
+    pub(crate) fn timestamp_at_hand(&self) -> Option<u64> {
+        self.0.oracle.at_hand(|| self.fence())
     }
 
     /// Begins a transaction that reads the store as it is now.

@@ -80,7 +80,7 @@ fn sizes_at_the_limit_are_taken() {
         assert_eq!(tested.storage.raw_get(&key), Outcome::Applied(Some(value.clone())));
         let over = tested.storage.raw_put(&key, &[value, vec![8]].concat());
         let limit = 70_000;
-        let too_large = InvalidCommand::TooLarge { field: "value", size: limit + 1, limit };
+        let too_large = InvalidCommand::TooLarge { field: "value".into(), size: limit + 1, limit };
         assert_eq!(over, Outcome::NotExecuted(Error::InvalidCommand(too_large)));
         tested.finish();
     });

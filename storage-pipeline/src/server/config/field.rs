@@ -40,6 +40,7 @@ pub(super) const FIELDS: &[Field] = fields![
     "server_threads" => |c, v| c.server_threads = count(v)?,
     "peer_queue_messages" => |c, v| c.peer_queue_messages = count(v)?,
     "peer_queue_bytes" => |c, v| c.peer_queue_bytes = count(v)?,
+    "max_connection_requests" => |c, v| c.max_connection_requests = count(v)?,
     "max_command_bytes" => |c, v| c.max_command_bytes = count(v)?,
     "max_message_bytes" => |c, v| c.max_message_bytes = count(v)?,
     "drain_timeout_ms" => |c, v| c.drain_timeout = milliseconds(v)?,

@@ -55,6 +55,8 @@ pub struct NodeConfig {
     pub peer_queue_messages: usize,
     /// Most bytes of them.
     pub peer_queue_bytes: usize,
+    /// Most requests at a time on one connection. A client waits with the next one until another is answered.
+    pub max_connection_requests: u32,
     /// Largest command of a client, in bytes.
     pub max_command_bytes: usize,
     /// Largest message of another node, in bytes. It must leave room for what becomes of the largest command.
@@ -80,6 +82,7 @@ impl Default for NodeConfig {
             server_threads: 2,
             peer_queue_messages: 4096,
             peer_queue_bytes: 64 << 20,
+            max_connection_requests: 1024,
             max_command_bytes: 16 << 20,
             max_message_bytes: 64 << 20,
             drain_timeout: Duration::from_secs(5),
@@ -144,6 +147,7 @@ impl NodeConfig {
             ("server_threads", self.server_threads, 1, 1024),
             ("peer_queue_messages", self.peer_queue_messages, 1, 1 << 24),
             ("peer_queue_bytes", self.peer_queue_bytes, 1, usize::MAX),
+            ("max_connection_requests", self.max_connection_requests as usize, 2, 1 << 20),
             ("max_command_bytes", self.max_command_bytes, 1 << 10, 1 << 30),
             ("max_message_bytes", self.max_message_bytes, self.least_message_bytes(), 2 << 30),
         ];

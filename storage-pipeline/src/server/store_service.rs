@@ -1,0 +1,202 @@
+//! What clients ask of a node: checked, handed to the store, and answered in every case. Hands commands
+//! to the store's front door.
+
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
+
+use prost::Message;
+use tonic::{Request, Response, Status};
+
+use super::{NodeConfig, handshake::Identity, phase::Watch};
+use crate::{
+    client::oracle::wall_clock,
+    command::{self, AllocateTimestamps, Command, TimestampRange},
+    error::{Error, InvalidCommand, Outcome},
+    protocol::{
+        PROTOCOL_VERSION, Refusal, Reply,
+        wire::{self, store_server::Store, store_server::StoreServer},
+    },
+    storage::Storage,
+    txn::timestamp,
+};
+
+/// What a request takes besides its command.
+const REQUEST_OVERHEAD_BYTES: usize = 1 << 10;
+/// How far ahead of the node's clock a client may ask for timestamps: it could use up all of them with one request else.
+const TIMESTAMP_REACH_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// The service, one for all connections.
+#[derive(Clone)]
+pub(crate) struct StoreService {
+    identity: Arc<Identity>,
+    storage: Storage,
+    watch: Watch,
+    /// Where clients reach each node, this one included.
+    addresses: Arc<BTreeMap<u64, String>>,
+    default_timeout: Duration,
+    max_request_bytes: usize,
+    max_reply_bytes: usize,
+}
+
+impl StoreService {
+    pub(crate) fn new(
+        config: &NodeConfig,
+        listens: SocketAddr,
+        identity: &Arc<Identity>,
+        storage: &Storage,
+        watch: &Watch,
+    ) -> Self {
+        let mut addresses = config.peers.clone();
+        let own = || config.advertise.clone().unwrap_or_else(|| listens.to_string());
+        addresses.entry(config.node_id()).or_insert_with(own);
+        Self {
+            identity: Arc::clone(identity),
+            storage: storage.clone(),
+            watch: watch.clone(),
+            addresses: addresses.into(),
+            default_timeout: config.store.default_timeout,
+            max_request_bytes: config.max_command_bytes.saturating_add(REQUEST_OVERHEAD_BYTES),
+            max_reply_bytes: config.max_message_bytes,
+        }
+    }
+
+    /// The service as the server takes it, with its bound of the size of a request.
+    pub(crate) fn served(self) -> StoreServer<Self> {
+        let most = self.max_request_bytes;
+        StoreServer::new(self).max_decoding_message_size(most)
+    }
+
+    /// How long the outcome of a request is of use to its caller.
+    fn admit(&self, header: Option<wire::Header>) -> Result<Duration, Refusal> {
+        let header = header.unwrap_or_default();
+        if header.protocol_version != PROTOCOL_VERSION {
+            return Err(Refusal::ProtocolVersion(PROTOCOL_VERSION));
+        }
+        if self.identity.check_cluster(header.cluster_id).is_err() {
+            return Err(Refusal::Cluster(self.identity.cluster_id));
+        }
+        Ok(match header.timeout_ms {
+            0 => self.default_timeout,
+            left => Duration::from_millis(left),
+        })
+    }
+
+    /// Runs a command. Where the client gives up meanwhile, the command goes on, and nobody waits for its outcome.
+    async fn run(&self, command: Command, timeout: Duration) -> Outcome<command::Response> {
+        if !self.watch.is_serving() {
+            return Outcome::NotExecuted(Error::Closed);
+        }
+        if let Err(why) = within_reach(&command, wall_clock()) {
+            return Outcome::NotExecuted(Error::InvalidCommand(why));
+        }
+        let (callback, reply) = callback_slot::reply();
+        self.storage.submit_within(command, timeout, |outcome| callback.call(outcome));
+        reply.await.expect("a callback runs exactly once, whatever becomes of its command")
+    }
+
+    async fn next_timestamp(&self, timeout: Duration) -> Outcome<u64> {
+        if !self.watch.is_serving() {
+            return Outcome::NotExecuted(Error::Closed);
+        }
+        if let Some(timestamp) = self.storage.timestamp_at_hand() {
+            return Outcome::Applied(timestamp);
+        }
+        let storage = self.storage.clone();
+        // More of them are replicated first, for which no task of the runtime should wait.
+        let timestamp = tokio::task::spawn_blocking(move || storage.timestamp_within(timeout)).await;
+        timestamp.unwrap_or(Outcome::NotExecuted(Error::Dropped))
+    }
+
+    fn answer(&self, outcome: Result<Outcome<command::Response>, Refusal>) -> wire::Reply {
+        let leader_address = match &outcome {
+            Ok(Outcome::NotExecuted(Error::NotLeader { leader: Some(id) })) => {
+                self.addresses.get(id).cloned()
+            }
+            _ => None,
+        };
+        Reply { outcome, leader_address }.into()
+    }
+
+    /// The answer of a read, where a client takes that much. A read has no effect, so it can still be refused.
+    fn within_size(&self, reply: wire::Reply) -> wire::Reply {
+        let (size, limit) = (reply.encoded_len(), self.max_reply_bytes);
+        if size <= limit {
+            return reply;
+        }
+        let why = InvalidCommand::TooLarge { field: "reply".into(), size, limit };
+        self.answer(Ok(Outcome::NotExecuted(Error::InvalidCommand(why))))
+    }
+}
+
+/// Whether a command leaves timestamps for others: those that it reserves begin not too far ahead, and are not too many.
+fn within_reach(command: &Command, now: u64) -> Result<(), InvalidCommand> {
+    let Command::AllocateTimestamps(AllocateTimestamps { at_least, window }) = *command else {
+        return Ok(());
+    };
+    let reach = timestamp::compose(TIMESTAMP_REACH_MS, 0);
+    let out = |field: &'static str, value| {
+        let range = "within a day of the node's clock".into();
+        Err(InvalidCommand::OutOfRange { field: field.into(), value, range })
+    };
+    if at_least > now.saturating_add(reach) {
+        return out("at_least", at_least);
+    }
+    if window > reach { out("window", window) } else { Ok(()) }
+}
+
+#[tonic::async_trait]
+impl Store for StoreService {
+    async fn execute(&self, request: Request<wire::ExecuteRequest>) -> Result<Response<wire::Reply>, Status> {
+        let wire::ExecuteRequest { header, command } = request.into_inner();
+        let command = |timeout| {
+            let command = Command::try_from(command.unwrap_or_default());
+            command.map(|command| (command, timeout)).map_err(Refusal::Malformed)
+        };
+        let reply = match self.admit(header).and_then(command) {
+            Ok((command, timeout)) if command.is_read() => {
+                self.within_size(self.answer(Ok(self.run(command, timeout).await)))
+            }
+            Ok((command, timeout)) => self.answer(Ok(self.run(command, timeout).await)),
+            Err(refusal) => self.answer(Err(refusal)),
+        };
+        Ok(Response::new(reply))
+    }
+
+    async fn timestamp(
+        &self,
+        request: Request<wire::TimestampRequest>,
+    ) -> Result<Response<wire::Reply>, Status> {
+        let outcome = match self.admit(request.into_inner().header) {
+            Ok(timeout) => Ok(self.next_timestamp(timeout).await.map(|first| {
+                command::Response::Timestamps(TimestampRange { first, limit: first.saturating_add(1) })
+            })),
+            Err(refusal) => Err(refusal),
+        };
+        Ok(Response::new(self.answer(outcome)))
+    }
+
+    async fn regions(
+        &self,
+        request: Request<wire::RegionsRequest>,
+    ) -> Result<Response<wire::RegionsReply>, Status> {
+        if let Err(refusal) = self.admit(request.into_inner().header) {
+            let refused = Some(refusal.into());
+            return Ok(Response::new(wire::RegionsReply { refused, ..Default::default() }));
+        }
+        let regions = self.storage.regions().map(|region| {
+            let range = region.range().clone();
+            let leader = region.status().leader.unwrap_or(0);
+            wire::Region { id: range.id, start_key: range.start_key, end_key: range.end_key, leader }
+        });
+        let nodes =
+            self.addresses.iter().map(|(id, address)| wire::Node { id: *id, address: address.clone() });
+        Ok(Response::new(wire::RegionsReply {
+            regions: regions.collect(),
+            nodes: nodes.collect(),
+            max_request_bytes: self.max_request_bytes as u64,
+            refused: None,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests;

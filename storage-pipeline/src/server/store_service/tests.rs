@@ -1,0 +1,190 @@
+//! The service without a network: what each request is answered.
+
+use std::future::Future;
+
+use super::*;
+use crate::{
+    command::{AllocateTimestamps, RawGet, RawPut, RawScan, Response as Applied},
+    config::Config,
+    protocol::Malformed,
+    server::phase::{self, Lever, Phase},
+    storage::Cluster,
+};
+
+const HEADER: wire::Header =
+    wire::Header { protocol_version: PROTOCOL_VERSION, cluster_id: 7, timeout_ms: 0 };
+
+fn service(storage: &Storage, config: NodeConfig) -> (Lever, StoreService) {
+    let (lever, watch) = phase::serving();
+    let identity = Identity { cluster_id: 7, node_id: config.node_id(), peers: Default::default() };
+    let listens = "127.0.0.1:20160".parse().unwrap();
+    (lever, StoreService::new(&config, listens, &Arc::new(identity), storage, &watch))
+}
+
+fn config() -> NodeConfig {
+    let mut config = NodeConfig::default();
+    config.store.replica_id = 1;
+    config.max_message_bytes = 1000;
+    config
+}
+
+fn store(dir: &tempfile::TempDir) -> Storage {
+    let mut config = Config::new(dir.path());
+    config.split_keys = vec![b"m".to_vec()];
+    Storage::open(config).unwrap()
+}
+
+/// The answer to one request, with a runtime of its own.
+fn run<T>(answer: impl Future<Output = Result<Response<T>, Status>>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(answer).unwrap().into_inner()
+}
+
+fn ask(service: &StoreService, header: wire::Header, command: Option<wire::Command>) -> Reply {
+    let request = wire::ExecuteRequest { header: Some(header), command };
+    run(service.execute(Request::new(request))).try_into().unwrap()
+}
+
+fn execute(service: &StoreService, command: impl Into<Command>) -> Outcome<Applied> {
+    ask(service, HEADER, Some(command.into().into())).outcome.unwrap()
+}
+
+fn put(key: &[u8], value: &[u8]) -> RawPut {
+    RawPut { key: key.to_vec(), value: value.to_vec() }
+}
+
+fn get(key: &[u8]) -> RawGet {
+    RawGet { key: key.to_vec() }
+}
+
+#[test]
+fn a_command_is_run_and_answered_with_its_outcome() {
+    let dir = tempfile::tempdir().unwrap();
+    let storage = store(&dir);
+    let (_lever, service) = service(&storage, config());
+    assert_eq!(execute(&service, put(b"k", b"v")), Outcome::Applied(Applied::Done));
+    assert_eq!(execute(&service, get(b"k")), Outcome::Applied(Applied::Value(Some(b"v".to_vec()))));
+    let empty = InvalidCommand::EmptyKey { field: "key".into() };
+    assert_eq!(execute(&service, get(b"")), Outcome::NotExecuted(Error::InvalidCommand(empty)));
+    let [start_key, end_key] = [b"a", b"z"].map(|key| key.to_vec());
+    let both = RawScan { start_key, end_key, limit: 1, reverse: false, key_only: false };
+    assert!(matches!(execute(&service, both), Outcome::NotExecuted(Error::KeyNotInRegion { region: 1, .. })));
+    storage.close();
+    assert_eq!(execute(&service, get(b"k")), Outcome::NotExecuted(Error::Closed));
+}
+
+#[test]
+fn a_request_that_means_another_cluster_or_nothing_is_refused_with_the_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let storage = store(&dir);
+    let (_lever, service) = service(&storage, config());
+    let command = || Some(Command::from(put(b"k", b"v")).into());
+    let newer = wire::Header { protocol_version: 2, ..HEADER };
+    assert_eq!(ask(&service, newer, command()).outcome, Err(Refusal::ProtocolVersion(PROTOCOL_VERSION)));
+    let other = wire::Header { cluster_id: 8, ..HEADER };
+    assert_eq!(ask(&service, other, command()).outcome, Err(Refusal::Cluster(7)));
+    for command in [None, Some(wire::Command::default())] {
+        assert_eq!(
+            ask(&service, HEADER, command).outcome,
+            Err(Refusal::Malformed(Malformed::unset("command")))
+        );
+    }
+    let reply = run(service.timestamp(Request::new(wire::TimestampRequest { header: Some(other) })));
+    assert_eq!(Reply::try_from(reply).unwrap().outcome, Err(Refusal::Cluster(7)));
+    let reply = run(service.regions(Request::new(wire::RegionsRequest { header: None })));
+    assert_eq!(reply.refused, Some(Refusal::ProtocolVersion(PROTOCOL_VERSION).into()));
+    assert!(reply.regions.is_empty());
+    assert_eq!(execute(&service, get(b"k")), Outcome::Applied(Applied::Value(None)), "nothing was written");
+}
+
+#[test]
+fn a_node_that_drains_takes_nothing_new() {
+    let dir = tempfile::tempdir().unwrap();
+    let storage = store(&dir);
+    let (lever, service) = service(&storage, config());
+    lever.enter(Phase::Draining);
+    assert_eq!(execute(&service, put(b"k", b"v")), Outcome::NotExecuted(Error::Closed));
+    let reply = run(service.timestamp(Request::new(wire::TimestampRequest { header: Some(HEADER) })));
+    assert_eq!(Reply::try_from(reply).unwrap().outcome, Ok(Outcome::NotExecuted(Error::Closed)));
+    assert_eq!(storage.raw_get(b"k"), Outcome::Applied(None));
+}
+
+#[test]
+fn a_read_of_more_than_a_reply_holds_is_refused_and_a_write_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let storage = store(&dir);
+    let (_lever, service) = service(&storage, config());
+    let value = vec![7; 2000];
+    assert_eq!(execute(&service, put(b"k", &value)), Outcome::Applied(Applied::Done));
+    let Outcome::NotExecuted(Error::InvalidCommand(InvalidCommand::TooLarge { field, size, limit: 1000 })) =
+        execute(&service, get(b"k"))
+    else {
+        panic!("the value is larger than a reply may be")
+    };
+    assert!(field == "reply" && size > value.len());
+    let swap =
+        command::RawCompareAndSwap { key: b"k".to_vec(), previous: Some(value.clone()), value: Vec::new() };
+    let swapped = execute(&service, swap);
+    assert!(matches!(swapped, Outcome::Applied(Applied::CompareAndSwap(_))), "it took effect: {swapped:?}");
+}
+
+#[test]
+fn timestamps_rise_and_nobody_can_use_them_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let storage = store(&dir);
+    let (_lever, service) = service(&storage, config());
+    let mut last = 0;
+    for _ in 0..100 {
+        let reply = run(service.timestamp(Request::new(wire::TimestampRequest { header: Some(HEADER) })));
+        let Ok(Outcome::Applied(Applied::Timestamps(range))) = Reply::try_from(reply).unwrap().outcome else {
+            panic!("it leads")
+        };
+        assert!(range.first > last && range.limit == range.first + 1);
+        last = range.first;
+    }
+    let now = wall_clock();
+    for (at_least, window, field) in [(u64::MAX - 9, 1, "at_least"), (now, u64::MAX >> 1, "window")] {
+        let outcome = execute(&service, AllocateTimestamps { at_least, window });
+        let Outcome::NotExecuted(Error::InvalidCommand(InvalidCommand::OutOfRange { field: of, .. })) =
+            outcome
+        else {
+            panic!("{outcome:?}")
+        };
+        assert_eq!(of, field);
+    }
+    assert!(execute(&service, AllocateTimestamps { at_least: now, window: 10 }).is_applied());
+}
+
+#[test]
+fn who_does_not_lead_says_where_the_leader_is_and_everybody_lists_the_regions() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Config::new(dir.path());
+    store.tick = Duration::from_millis(10);
+    store.split_keys = vec![b"m".to_vec()];
+    let cluster = Cluster::open(store, 3).unwrap();
+    let leader = cluster.wait_for_leader(Duration::from_secs(10)).unwrap();
+    let id = leader.status().replica;
+    let other = id % 3 + 1;
+    let mut config = config();
+    config.store.replica_id = other;
+    config.peers = (1..=3).map(|id| (id, format!("node-{id}:1"))).collect();
+    let follower = cluster.replica(other).unwrap();
+    let (_lever, service) = service(follower, config);
+    let started = std::time::Instant::now();
+    let reply = loop {
+        let reply = ask(&service, HEADER, Some(Command::from(get(b"k")).into()));
+        if reply.leader_address.is_some() || started.elapsed() > Duration::from_secs(10) {
+            break reply;
+        }
+    };
+    let Ok(Outcome::NotExecuted(Error::NotLeader { leader: Some(leads) })) = reply.outcome else {
+        panic!("{reply:?}")
+    };
+    assert_eq!(reply.leader_address, Some(format!("node-{leads}:1")));
+    let reply = run(service.regions(Request::new(wire::RegionsRequest { header: Some(HEADER) })));
+    let ranges: Vec<_> =
+        reply.regions.iter().map(|r| (r.id, r.start_key.clone(), r.end_key.clone())).collect();
+    assert_eq!(ranges, [(1, vec![], b"m".to_vec()), (2, b"m".to_vec(), vec![])]);
+    let ids: Vec<_> = reply.nodes.iter().map(|node| node.id).collect();
+    assert_eq!(ids, [1, 2, 3]);
+}
