@@ -51,11 +51,21 @@ use crate::task::{MustCall, Plain};
 /// # assert_eq!(task.command, "put");
 /// ```
 ///
-/// What the closure captures has to be `Send`:
+/// What closure and fallback capture has to be `Send`:
 ///
 /// ```compile_fail,E0277
 /// let counter = std::rc::Rc::new(0);
 /// callback_slot::InPlaceSlot::<u32>::new(move |_| drop(counter));
+/// ```
+///
+/// ```compile_fail,E0277
+/// let value = std::rc::Rc::new(7);
+/// callback_slot::InPlaceSlot::<_>::must_call(drop, move || value);
+/// ```
+///
+/// ```compile_fail,E0277
+/// let counter = std::rc::Rc::new(0);
+/// callback_slot::InPlaceSlot::<u32>::empty().rearm(move |_| drop(counter));
 /// ```
 pub struct InPlaceSlot<T, const WORDS: usize = 8> {
     cell: SlotCell,

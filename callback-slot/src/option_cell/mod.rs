@@ -17,7 +17,7 @@ pub use self::one_word::OneWord;
 /// be completed once, use a [`CallbackSlot`](crate::CallbackSlot), which remembers that it was.
 ///
 /// Every operation is wait-free. The value that an operation replaces is handed to the caller, so no destructor runs
-/// inside.
+/// inside. A cell that is dropped drops its value.
 ///
 /// # Ordering
 ///
@@ -55,11 +55,16 @@ pub use self::one_word::OneWord;
 /// static CELL: OptionCell<Arc<Cell<u32>>> = OptionCell::empty();
 /// ```
 ///
-/// `P` may not be exchanged for a shorter lifetime, which could then be put in:
+/// `P` may not be exchanged for a shorter lifetime, which could then be put in, nor for a longer one, which would come out:
 ///
 /// ```compile_fail
 /// # use callback_slot::OptionCell;
 /// fn shorter<'a>(cell: &'a OptionCell<Box<&'static str>>) -> &'a OptionCell<Box<&'a str>> { cell }
+/// ```
+///
+/// ```compile_fail
+/// # use callback_slot::OptionCell;
+/// fn longer<'a>(cell: &'a OptionCell<Box<&'a str>>) -> &'a OptionCell<Box<&'static str>> { cell }
 /// ```
 #[repr(transparent)]
 pub struct OptionCell<P: OneWord> {

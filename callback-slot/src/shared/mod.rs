@@ -47,6 +47,18 @@ use self::node::NodeRef;
 /// assert!(scheduler.complete(Err("too late")).is_err());
 /// assert_eq!(receiver.recv(), Ok(Ok(7)));
 /// ```
+///
+/// What closure and fallback capture has to be `Send`, as the last handle may go on any thread:
+///
+/// ```compile_fail,E0277
+/// let counter = std::rc::Rc::new(0);
+/// callback_slot::SharedSlot::new(move |_: u32| drop(counter));
+/// ```
+///
+/// ```compile_fail,E0277
+/// let value = std::rc::Rc::new(7);
+/// callback_slot::SharedSlot::must_call(drop, move || value);
+/// ```
 pub struct SharedSlot<T> {
     node: NodeRef,
     marker: PhantomData<fn(T)>,

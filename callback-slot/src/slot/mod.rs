@@ -51,6 +51,11 @@ use crate::state::SlotCell;
 /// # use callback_slot::CallbackSlot;
 /// fn longer<'a>(slot: &'a CallbackSlot<&'a str>) -> &'a CallbackSlot<&'static str> { slot }
 /// ```
+///
+/// ```compile_fail
+/// # use callback_slot::CallbackSlot;
+/// fn shorter<'a>(slot: &'a CallbackSlot<&'static str>) -> &'a CallbackSlot<&'a str> { slot }
+/// ```
 #[repr(transparent)]
 pub struct CallbackSlot<T> {
     cell: SlotCell,

@@ -9,23 +9,28 @@ use std::thread;
 /// A callback for text of any lifetime stands for one for text that lives for ever, and outlives the former.
 #[test]
 fn a_must_call_outlives_the_lifetime_of_its_value() {
-    fn extend<'a>(callback: Callback<&'a str>, slot: SharedSlot<&'a str>) -> Attacked {
-        (callback, slot)
+    fn extend<'a>(
+        callback: Callback<&'a str>,
+        shared: SharedSlot<&'a str>,
+        in_place: InPlaceSlot<&'a str>,
+    ) -> Attacked {
+        (callback, shared, in_place)
     }
-    type Attacked = (Callback<&'static str>, SharedSlot<&'static str>);
+    type Attacked = (Callback<&'static str>, SharedSlot<&'static str>, InPlaceSlot<&'static str>);
 
     let called = Count::new();
     let attacked = {
         let (text, called) = (String::from("short"), called.clone());
         let made = move |text: &str| (0..text.len()).for_each(|_| called.add());
-        let slot = SharedSlot::must_call(made.clone(), || "fallback");
+        let shared = SharedSlot::must_call(made.clone(), || "fallback");
+        let in_place = InPlaceSlot::must_call(made.clone(), || "fallback");
         let callback = Callback::must_call(made.clone(), || "fallback");
         Callback::new(made).call(&text);
-        extend(callback, slot)
+        extend(callback, shared, in_place)
     };
     assert_eq!(called.get(), 5);
     drop(attacked);
-    assert_eq!(called.get(), 5 + 8 + 8);
+    assert_eq!(called.get(), 5 + 8 + 8 + 8);
 }
 
 /// The destructors of a thread's own values run when much of the thread is gone: callbacks work there all the same.
