@@ -3,6 +3,7 @@
 use callback_slot::{Callback, CallbackSlot, InPlaceSlot, OptionCell, SharedSlot};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
@@ -85,6 +86,37 @@ fn memory_is_given_back_before_the_closure_runs() {
     assert_eq!(given_back(|callback| callback.call(0)), 1);
     assert_eq!(given_back(drop), 1);
     assert_eq!(given_back(|callback| CallbackSlot::from(callback).complete(0).unwrap()), 1);
+}
+
+/// A destructor that panics, on every path of every form: what held it is given back, and `cost` sees if it is not.
+#[test]
+fn a_panic_keeps_no_memory() {
+    struct Bomb([usize; 9]);
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            resume_unwind(Box::new(self.0[0]));
+        }
+    }
+
+    fn bomb() -> impl FnOnce(usize) + Send + 'static {
+        let bomb = Bomb([1; 9]);
+        move |_| drop(bomb)
+    }
+
+    fn fails<R>(action: impl FnOnce() -> R) {
+        assert!(catch_unwind(AssertUnwindSafe(action)).is_err());
+    }
+
+    cost(|| fails(|| Callback::new(bomb()).call(0)));
+    cost(|| fails(|| drop(Callback::new(bomb()))));
+    cost(|| fails(|| CallbackSlot::new(bomb()).complete(0)));
+    cost(|| fails(|| drop(CallbackSlot::new(bomb()))));
+    cost(|| fails(|| SharedSlot::new(bomb()).complete(0)));
+    cost(|| fails(|| drop(SharedSlot::new(bomb()))));
+    cost(|| fails(|| InPlaceSlot::<usize>::new(bomb()).complete(0)));
+    cost(|| fails(|| drop(InPlaceSlot::<usize>::new(bomb()))));
+    cost(|| fails(|| drop(OptionCell::new(Box::new(Bomb([1; 9]))))));
 }
 
 #[test]
