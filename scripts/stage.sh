@@ -101,6 +101,12 @@ instructions)
 long)
     run callback-slot/no_std.sh
     run callback-slot/package.sh
+    # Every triple of what a slot's holders do: CI runs those that take no more than a moment.
+    (
+        cd loom-tests
+        export RUSTFLAGS="--cfg callback_slot_loom --cfg storage_pipeline_loom --cfg callback_slot_loom_long"
+        tests --test slot_plain --test slot_shared
+    )
     run callback-slot/mutations.sh
     run callback-slot/mutants.sh
     run callback-slot/tsan.sh

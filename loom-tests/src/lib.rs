@@ -17,4 +17,4 @@ pub mod pipeline;
 #[cfg(callback_slot_loom)]
 pub use self::probe::{Count, OnDrop, Probe};
 #[cfg(callback_slot_loom)]
-pub use self::run::model;
+pub use self::run::{bounded_model, model};

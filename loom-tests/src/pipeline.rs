@@ -11,7 +11,7 @@ use storage_pipeline::scheduler::latches::Waiter;
 use storage_pipeline::scheduler::task::{Phase, Reply, Task, TaskContext, Told};
 use storage_pipeline::{Cause, Error, Outcome};
 
-use crate::{Count, Probe, model};
+use crate::{Count, Probe, bounded_model, model};
 
 /// What a command of the models counts in bytes.
 pub const BYTES: usize = 10;
@@ -33,17 +33,10 @@ pub fn model_of_tasks(body: impl Fn() + Send + Sync + 'static) {
 /// # Panics
 /// As [`model_of_tasks`].
 pub fn bounded_model_of_tasks(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
-    let executions = Count::default();
-    let counted = executions.clone();
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.check(move || {
-        counted.add();
+    bounded_model(preemptions, move || {
         body();
         assert_eq!(fallback_panics(), 0, "a callback panicked in a drop");
     });
-    println!("explored {} interleavings of at most {preemptions} preemptions", executions.get());
-    assert!(executions.get() > 1, "nothing was interleaved");
 }
 
 /// One command's caller, and what happened to its command. Loom sees none of it but the probes.

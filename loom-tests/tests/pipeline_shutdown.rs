@@ -167,7 +167,7 @@ fn completion_races_close_and_discard() {
     });
 }
 
-/// A caller that comes while the store closes and another command completes. The one model with a bound on preemptions.
+/// A caller that comes while the store closes and another command completes. Explored with a bound on preemptions.
 #[test]
 fn submit_races_completion_races_close() {
     bounded_model_of_tasks(3, || {

@@ -1,4 +1,4 @@
-//! `CallbackSlot`: every pair of holders' actions, arming against emptying, and the edge where ordering matters.
+//! `CallbackSlot`: every pair and triple of holders' actions, arming against emptying, and the edge where ordering matters.
 
 #![cfg(callback_slot_loom)]
 
@@ -147,6 +147,43 @@ races! {
     triple_complete_take_and_drop_leave: Complete, TakeAndDrop, Leave;
     triple_complete_with_take_and_call_poll: CompleteWith, TakeAndCall, PollThenComplete;
     triple_leave_leave_leave: Leave, Leave, Leave;
+    triple_complete_complete_leave: Complete, Complete, Leave;
+    triple_complete_take_and_call_leave: Complete, TakeAndCall, Leave;
+    triple_complete_poll_leave: Complete, PollThenComplete, Leave;
+    triple_complete_leave_leave: Complete, Leave, Leave;
+    triple_take_and_call_take_and_call_leave: TakeAndCall, TakeAndCall, Leave;
+    triple_take_and_call_take_and_drop_leave: TakeAndCall, TakeAndDrop, Leave;
+    triple_take_and_call_poll_leave: TakeAndCall, PollThenComplete, Leave;
+    triple_take_and_call_leave_leave: TakeAndCall, Leave, Leave;
+    triple_take_and_drop_take_and_drop_leave: TakeAndDrop, TakeAndDrop, Leave;
+    triple_take_and_drop_poll_leave: TakeAndDrop, PollThenComplete, Leave;
+    triple_take_and_drop_leave_leave: TakeAndDrop, Leave, Leave;
+    triple_poll_poll_leave: PollThenComplete, PollThenComplete, Leave;
+    triple_poll_leave_leave: PollThenComplete, Leave, Leave;
+}
+
+// With those above, every triple of five actions: completing in another way takes the same steps on the word.
+#[cfg(callback_slot_loom_long)]
+races! {
+    triple_complete_complete_take_and_call: Complete, Complete, TakeAndCall;
+    triple_complete_complete_take_and_drop: Complete, Complete, TakeAndDrop;
+    triple_complete_complete_poll: Complete, Complete, PollThenComplete;
+    triple_complete_take_and_call_take_and_call: Complete, TakeAndCall, TakeAndCall;
+    triple_complete_take_and_call_take_and_drop: Complete, TakeAndCall, TakeAndDrop;
+    triple_complete_take_and_call_poll: Complete, TakeAndCall, PollThenComplete;
+    triple_complete_take_and_drop_take_and_drop: Complete, TakeAndDrop, TakeAndDrop;
+    triple_complete_take_and_drop_poll: Complete, TakeAndDrop, PollThenComplete;
+    triple_complete_poll_poll: Complete, PollThenComplete, PollThenComplete;
+    triple_take_and_call_take_and_call_take_and_call: TakeAndCall, TakeAndCall, TakeAndCall;
+    triple_take_and_call_take_and_call_take_and_drop: TakeAndCall, TakeAndCall, TakeAndDrop;
+    triple_take_and_call_take_and_call_poll: TakeAndCall, TakeAndCall, PollThenComplete;
+    triple_take_and_call_take_and_drop_take_and_drop: TakeAndCall, TakeAndDrop, TakeAndDrop;
+    triple_take_and_call_take_and_drop_poll: TakeAndCall, TakeAndDrop, PollThenComplete;
+    triple_take_and_call_poll_poll: TakeAndCall, PollThenComplete, PollThenComplete;
+    triple_take_and_drop_take_and_drop_take_and_drop: TakeAndDrop, TakeAndDrop, TakeAndDrop;
+    triple_take_and_drop_take_and_drop_poll: TakeAndDrop, TakeAndDrop, PollThenComplete;
+    triple_take_and_drop_poll_poll: TakeAndDrop, PollThenComplete, PollThenComplete;
+    triple_poll_poll_poll: PollThenComplete, PollThenComplete, PollThenComplete;
 }
 
 /// The edge where a missing Acquire or Release shows: armed on one thread, emptied on another.
