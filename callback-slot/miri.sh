@@ -4,19 +4,21 @@
 # Usage: miri.sh [SEEDS]             32 seeds by default; works from any directory
 #        miri.sh --targets [SEEDS]   the same for 32-bit (i686) and big-endian (s390x) targets too, 256 seeds by default
 #
-# The races (tests named `race_*`) run once per seed, each seed a schedule of its own, and twice with --targets. All other
-# tests run once, under stacked borrows and, on what ships, under tree borrows too. Needs a nightly toolchain with miri and
-# rust-src.
+# The races (tests named `race_*`) run once per seed, each seed a schedule of its own; with --targets twice, and on what ships
+# for as many seeds again under tree borrows. All other tests run once, under stacked borrows and, on what ships, under tree
+# borrows too. Needs a nightly toolchain with miri and rust-src.
 set -euo pipefail
 cd "$(dirname "$0")"
 
 targets=(x86_64-unknown-linux-gnu)
 default=32
+long=
 # The usual test runner would be interpreted too, for each seed, and costs more than the races do.
 plain="--cfg callback_slot_plain_runner"
 if [[ ${1:-} == --targets ]]; then
   targets+=(i686-unknown-linux-gnu s390x-unknown-linux-gnu)
   default=256
+  long=1
   plain+=" --cfg callback_slot_two_rounds"
   shift
 fi
@@ -53,6 +55,9 @@ for target in "${targets[@]}"; do
   checked="-Zmiri-strict-provenance -Zmiri-symbolic-alignment-check"
   run "shipped path, races, $seeds seeds" "$target" "$plain" "$exposed $many" race_
   run "strict path, races, $seeds seeds" "$target" "$strict" "$checked $many" race_
+  if [[ $long ]]; then
+    run "shipped path, tree borrows, races, $seeds seeds" "$target" "$plain" "$exposed -Zmiri-tree-borrows $many" race_
+  fi
   run "shipped path, the rest" "$target" "$plain" "$exposed" --skip race_
   run "shipped path, tree borrows" "$target" "$plain" "$exposed -Zmiri-tree-borrows"
   run "strict path, the rest" "$target" "$strict" "$checked" --skip race_
