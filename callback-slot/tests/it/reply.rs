@@ -38,8 +38,9 @@ fn dropped_callback_is_an_answer() {
 
 #[cfg(feature = "wait")]
 mod wait {
-    use crate::support::ROUNDS;
-    use callback_slot::{reply, SharedSlot, WaitError};
+    use crate::support::{Count, ROUNDS};
+    use callback_slot::{reply, Reply, SharedSlot, WaitError};
+    use std::cell::RefCell;
     use std::thread;
     use std::time::{Duration, Instant};
 
@@ -88,6 +89,38 @@ mod wait {
         drop(callback);
         let error = dropped.wait_timeout(Duration::ZERO).unwrap_err();
         assert_eq!(error.to_string(), "the callback was dropped uncalled");
+    }
+
+    /// The destructors of a thread's own values run when much of the thread is gone. One may wait all the same.
+    #[test]
+    fn waits_while_its_thread_ends() {
+        struct WaitsAtTheEnd(Option<Reply<usize>>, Count);
+
+        impl Drop for WaitsAtTheEnd {
+            fn drop(&mut self) {
+                let reply = self.0.take().unwrap();
+                let Err(WaitError::TimedOut(reply)) = reply.wait_timeout(Duration::from_millis(1)) else {
+                    panic!("it is called when this waits no more")
+                };
+                self.1.add();
+                assert_eq!(reply.wait(), Ok(7));
+                self.1.add();
+            }
+        }
+
+        thread_local! {
+            static KEPT: RefCell<Option<WaitsAtTheEnd>> = const { RefCell::new(None) };
+        }
+        let waits = Count::new();
+        let (callback, reply) = reply();
+        let counted = waits.clone();
+        let ended = thread::spawn(move || KEPT.set(Some(WaitsAtTheEnd(Some(reply), counted))));
+        while waits.get() == 0 {
+            thread::yield_now();
+        }
+        callback.call(7);
+        ended.join().unwrap();
+        assert_eq!(waits.get(), 2);
     }
 
     #[test]
