@@ -1,8 +1,10 @@
 //! What the demo and the measurements share: the workloads, one timed round, its figures, how figures are compared and shown.
 
 pub mod allocations;
+pub mod closed_loop;
 pub mod cpu;
 pub mod figures;
+pub mod growth;
 pub mod in_memory;
 pub mod instructions;
 pub mod machine;

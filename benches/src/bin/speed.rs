@@ -7,14 +7,13 @@ use std::{
     process::ExitCode,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
-    thread,
     time::{Duration, Instant},
 };
 
 use benches::{
-    program,
+    closed_loop, program,
     round::Failure,
     stages::{STAGES, Stages},
     stats::{Ratio, median},
@@ -167,35 +166,11 @@ fn pipeline(
     })
 }
 
-/// Puts per second of a number of clients.
+/// Puts per second of a number of clients, each of the next numbered key.
 fn timed(args: &Args, clients: u64, next: &AtomicU64, put: Put<'_>) -> Result<f64, Failure> {
-    let (timing, stop) = (AtomicBool::new(false), AtomicBool::new(false));
-    let length = Duration::from_secs_f64(args.secs);
-    thread::scope(|scope| {
-        let clients: Vec<_> = (0..clients)
-            .map(|_| {
-                scope.spawn(|| {
-                    let value = vec![7; args.value];
-                    let mut timed = 0u64;
-                    while !stop.load(Ordering::Relaxed) {
-                        put(next.fetch_add(1, Ordering::Relaxed), &value)?;
-                        timed += u64::from(timing.load(Ordering::Relaxed));
-                    }
-                    Ok::<_, Failure>(timed)
-                })
-            })
-            .collect();
-        thread::sleep(length.mul_f64(0.15));
-        let started = Instant::now();
-        timing.store(true, Ordering::Relaxed);
-        thread::sleep(length);
-        timing.store(false, Ordering::Relaxed);
-        let elapsed = started.elapsed();
-        stop.store(true, Ordering::Relaxed);
-        let mut puts = 0;
-        for client in clients {
-            puts += client.join().expect("clients return their errors")?;
-        }
-        Ok(puts as f64 / elapsed.as_secs_f64())
-    })
+    let rate = closed_loop::rate(clients, Duration::from_secs_f64(args.secs), |_| {
+        let value = vec![7; args.value];
+        move || put(next.fetch_add(1, Ordering::Relaxed), &value)
+    })?;
+    Ok(rate.per_second)
 }

@@ -1,0 +1,92 @@
+//! Clients that each wait for their answer before they go on, for a time: what all of them get, and how long one waits.
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use hdrhistogram::Histogram;
+
+use crate::round::Failure;
+
+/// What clients that wait for their answers got.
+#[derive(Clone, Copy, Debug)]
+pub struct Rate {
+    /// Operations per second of all of them.
+    pub per_second: f64,
+    /// The time within which 99 of 100 operations were answered, in microseconds.
+    pub p99: f64,
+}
+
+/// How long a round warms up, as a part of its timed length.
+const WARM_UP: f64 = 0.15;
+
+/// Runs a number of clients. Each calls `make` once and then its result, over and over.
+///
+/// # Errors
+/// The first failure of an operation.
+pub fn rate<C: FnMut() -> Result<(), Failure>>(
+    clients: u64,
+    length: Duration,
+    make: impl Fn(u64) -> C + Sync,
+) -> Result<Rate, Failure> {
+    let (timing, stop) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (timing, stop, make) = (&timing, &stop, &make);
+    thread::scope(|scope| {
+        let clients: Vec<_> = (0..clients)
+            .map(|number| {
+                scope.spawn(move || {
+                    let mut client = make(number);
+                    let mut timed = Histogram::<u64>::new(3)?;
+                    let mut began = Instant::now();
+                    // ORDERING: Relaxed for both: an operation more or less at the edges.
+                    while !stop.load(Ordering::Relaxed) {
+                        client()?;
+                        let ended = Instant::now();
+                        if timing.load(Ordering::Relaxed) {
+                            timed.record(u64::try_from((ended - began).as_nanos())?)?;
+                        }
+                        began = ended;
+                    }
+                    Ok::<_, Failure>(timed)
+                })
+            })
+            .collect();
+        thread::sleep(length.mul_f64(WARM_UP));
+        let started = Instant::now();
+        timing.store(true, Ordering::Relaxed);
+        thread::sleep(length);
+        timing.store(false, Ordering::Relaxed);
+        let elapsed = started.elapsed();
+        stop.store(true, Ordering::Relaxed);
+        let mut all = Histogram::<u64>::new(3)?;
+        for client in clients {
+            all += client.join().map_err(|_| "a client panicked")??;
+        }
+        let per_second = all.len() as f64 / elapsed.as_secs_f64();
+        Ok(Rate { per_second, p99: all.value_at_quantile(0.99) as f64 / 1e3 })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_clients_do_is_counted_and_a_failure_ends_the_round() {
+        let rate_of_two = rate(2, Duration::from_millis(50), |_| {
+            || {
+                thread::sleep(Duration::from_millis(1));
+                Ok(())
+            }
+        });
+        // Each sleeps at least a millisecond an operation.
+        let Rate { per_second, p99 } = rate_of_two.unwrap();
+        assert!((1.0..=2_200.0).contains(&per_second) && p99 >= 1_000.0, "{per_second} {p99}");
+        let failed = rate(3, Duration::from_millis(5), |number| {
+            move || if number == 2 { Err("no more".into()) } else { Ok(()) }
+        });
+        assert_eq!(failed.unwrap_err().to_string(), "no more");
+    }
+}
