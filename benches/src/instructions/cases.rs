@@ -11,9 +11,6 @@ use crate::{in_memory, round::Failure};
 pub struct Case {
     /// As it stands in the baseline.
     pub name: String,
-    /// How far its count may go from the baseline, as a part of it. Code of one thread repeats but for the room that the
-    /// allocator happens to find; threads that wait for each other do not always wait for equally long.
-    pub tolerance: f64,
     /// Numbers of times to do it in the short and in the long run, whose difference is counted.
     pub times: [u64; 2],
     work: Work,
@@ -48,13 +45,11 @@ impl Case {
 pub fn all() -> Vec<Case> {
     let slot = |(name, work): (&str, Operation)| Case {
         name: format!("slot/{name}"),
-        tolerance: 0.05,
         times: [2_000, 12_000],
         work: Work::Slot(work),
     };
     let put = |mode: CompletionMode| Case {
         name: format!("put/{mode}"),
-        tolerance: 0.10,
         times: [500, 2_500],
         work: Work::Put(mode),
     };
