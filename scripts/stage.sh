@@ -120,6 +120,7 @@ long)
     run scripts/fuzz.sh storage-pipeline records 120
     run scripts/fuzz.sh storage-pipeline logs 120
     run scripts/fuzz.sh storage-pipeline messages 120
+    run scripts/fuzz.sh storage-pipeline node_config 120
     run storage-pipeline/tsan.sh
     run loom-tests/pipeline-mutations.sh
     simulate --secs 600

@@ -18,6 +18,7 @@ use storage_pipeline::{
 #[cfg(not(test))]
 pub mod logs;
 pub mod messages;
+pub mod node_config;
 
 /// What those modules know as the pipeline's errors.
 #[cfg(not(test))]

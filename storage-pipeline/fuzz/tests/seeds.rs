@@ -102,3 +102,29 @@ fn a_log_with_a_hole_is_refused_and_a_torn_one_is_not() {
         assert_eq!(storage_pipeline_fuzz::logs::run(&seed("logs", name, &bytes)), is_refused, "{name}");
     }
 }
+
+#[test]
+fn a_node_is_configured_by_flags_and_a_file_or_told_why_not() {
+    let file = "cluster_id = 7\nnode_id = 1\ndir = \"d\"\nlisten = \"127.0.0.1:1\"\nsplit_keys = ['q\\xff']\n\
+                [peers]\n1 = \"127.0.0.1:1\"\n2 = \"127.0.0.1:2\"\n";
+    let flag = "--set completion_mode=WorkerAll\n";
+    for (name, text, taken) in [
+        ("file", file.to_owned(), Ok(())),
+        ("flags", format!("{flag}--set node_id=2\n{file}"), Ok(())),
+        ("unknown-field", format!("--set color=red\n{file}"), Err("color")),
+        ("out-of-range", format!("--set worker_threads=0\n{file}"), Err("worker_threads")),
+        ("no-toml", file[1..].replace(" = ", " "), Err("not TOML")),
+        (
+            "no-cluster",
+            file.replace("cluster_id", "node_id").replacen("node_id = 7\n", "", 1),
+            Err("cluster_id"),
+        ),
+    ] {
+        let bytes = seed("node_config", name, text.as_bytes());
+        match (storage_pipeline_fuzz::node_config::run(&bytes).unwrap(), taken) {
+            (Ok(()), Ok(())) => {}
+            (Err(why), Err(named)) if why.contains(named) => {}
+            (is, _) => panic!("{name}: {is:?}"),
+        }
+    }
+}
