@@ -7,3 +7,5 @@ mod load;
 mod network;
 mod process;
 mod tls;
+mod victim;
+mod kills;

@@ -15,8 +15,7 @@ use crate::support::wait_for;
 fn each_node_is_stopped_in_turn_under_load_and_comes_back_and_nothing_is_lost() {
     for mode in CompletionMode::ALL {
         let mut nodes = Nodes::start(mode);
-        let load = Load::default();
-        load.follow(nodes.storages());
+        let load = Load::on(nodes.storages());
         load.run(3, || {
             for id in NODES {
                 load.wait_for_commands("commands");
@@ -45,8 +44,7 @@ fn a_leader_that_is_cut_off_gives_way_and_its_callers_hear_of_it() {
         let cuts = [Mode::Silent, Mode::HungUp];
         for cut in if mode == CompletionMode::default() { &cuts[..] } else { &cuts[..1] } {
             let nodes = Nodes::start(mode);
-            let load = Load::default();
-            load.follow(nodes.storages());
+            let load = Load::on(nodes.storages());
             load.run(3, || {
                 let old = nodes.leader();
                 load.wait_for_commands("commands");

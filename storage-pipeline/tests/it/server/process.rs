@@ -58,7 +58,7 @@ fn serve(config: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-fn send(signal: &str, process: u32) {
+pub(crate) fn send(signal: &str, process: u32) {
     assert!(Command::new("kill").args([signal, &process.to_string()]).status().unwrap().success());
 }
 
@@ -86,7 +86,7 @@ fn refusal(config: &Path, arguments: &[&str]) -> (i32, String) {
 }
 
 /// The file of a node whose peers have these addresses.
-fn file(dir: &Path, node: u64, cluster: u64, peers: &[(u64, String)]) -> PathBuf {
+pub(crate) fn file(dir: &Path, node: u64, cluster: u64, peers: &[(u64, String)]) -> PathBuf {
     let data = dir.join(format!("node-{node}"));
     let peers: String = peers.iter().map(|(id, address)| format!("{id} = \"{address}\"\n")).collect();
     let text = format!(
