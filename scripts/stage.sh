@@ -71,6 +71,7 @@ lint)
     check cargo clippy --manifest-path callback-slot/fuzz/Cargo.toml --all-targets --quiet -- -D warnings
     check cargo clippy --manifest-path storage-pipeline/fuzz/Cargo.toml --all-targets --quiet -- -D warnings
     check cargo clippy -p storage-pipeline --no-default-features --quiet -- -D warnings
+    check cargo clippy -p storage-pipeline --no-default-features --features client --quiet -- -D warnings
     check env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --all-features --no-deps --quiet
     ;;
 unit)

@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let is_server = cfg!(feature = "server");
         tonic_prost_build::configure()
             .build_server(is_server)
-            .build_client(false)
+            .build_client(cfg!(feature = "client"))
             .compile_protos(&["proto/store.proto"], &["proto"])?;
         if is_server {
             tonic_prost_build::configure()

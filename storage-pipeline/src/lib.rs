@@ -21,7 +21,7 @@ pub mod mailbox;
 pub(crate) mod patience;
 #[cfg(feature = "store")]
 pub mod storage;
-#[cfg(feature = "store")]
+#[cfg(any(feature = "client", feature = "store"))]
 pub mod client;
 pub mod command;
 pub mod txn;
@@ -49,13 +49,19 @@ pub(crate) mod raft_log;
 #[cfg(feature = "store")]
 pub(crate) mod threads;
 
-#[cfg(feature = "store")]
-pub use client::{TransactionError, transaction::Transaction};
+#[cfg(any(feature = "client", feature = "store"))]
+pub use client::TransactionError;
+#[cfg(feature = "client")]
+pub use client::remote::{Client, ClientConfig};
 pub use completion_mode::{CompletionMode, Releaser, UnknownMode};
 pub use config::{Config, ConfigError, RaftLog, ReadPolicy};
 pub use error::{Cause, CommandError, Error, InvalidCommand, LockInfo, OpenError, Outcome, WriteConflict};
 #[cfg(feature = "store")]
 pub use storage::Storage;
+
+/// A transaction on a store in this process.
+#[cfg(feature = "store")]
+pub type Transaction = client::transaction::Transaction<Storage>;
 
 /// How it is built and what happens in it: the project's own documents, compiled with the code they describe.
 #[cfg(feature = "store")]

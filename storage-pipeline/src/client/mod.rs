@@ -1,12 +1,19 @@
-//! What a user of the store holds on the client's side: the source of timestamps, and transactions.
+//! What a user of the store holds on the client's side: the source of timestamps, transactions on a store in this process
+//! or on a cluster, and the connection to a cluster.
 
 use std::fmt;
 
 use crate::error::{Cause, CommandError};
 
+#[cfg(feature = "store")]
 pub mod oracle;
+pub mod executor;
 mod past_locks;
 pub mod transaction;
+#[cfg(feature = "store")]
+mod embedded;
+#[cfg(feature = "client")]
+pub mod remote;
 
 /// How a transaction failed to commit.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,12 +1,9 @@
 //! What a transaction does about locks of others: it asks their primary keys, and lets each key follow what those say.
 
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use crate::{
-    client::transaction::Transaction,
+    client::{executor::Executor, transaction::Transaction},
     command::{CheckTxnStatus, Request, ResolveLock, TxnStatus},
     error::{CommandError, Error, LockInfo},
     txn::timestamp,
@@ -16,9 +13,9 @@ use crate::{
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LAST_PAUSE: Duration = Duration::from_millis(50);
 
-impl Transaction {
+impl<S: Executor> Transaction<S> {
     /// Runs a command until no lock of another transaction is in its way, or the time is up.
-    pub(super) fn past_locks<R: Request>(
+    pub(super) async fn past_locks<R: Request>(
         &self,
         purpose: Purpose,
         request: impl Fn(Vec<u64>) -> R,
@@ -27,13 +24,14 @@ impl Transaction {
         let mut pause = FIRST_PAUSE;
         let mut bypass = Vec::new();
         loop {
-            match self.storage.execute(request(bypass.clone())).into_result() {
+            let request = request(bypass.clone());
+            match self.store.execute(request).await.into_result() {
                 Err(CommandError::NotExecuted(Error::KeyIsLocked(lock))) if Instant::now() < end => {
-                    match self.resolve(purpose, &lock)? {
+                    match self.resolve(purpose, &lock).await? {
                         Resolved::Gone => {}
                         Resolved::Passable => bypass.push(lock.start_ts),
                         Resolved::Alive => {
-                            thread::sleep(pause);
+                            self.store.pause(pause).await;
                             pause = (pause * 2).min(LAST_PAUSE);
                         }
                     }
@@ -44,9 +42,9 @@ impl Transaction {
     }
 
     /// Asks the lock's primary key for the fate of its transaction and lets this one key follow it.
-    fn resolve(&self, purpose: Purpose, lock: &LockInfo) -> Result<Resolved, CommandError> {
-        let current_ts = self.storage.timestamp().into_result()?;
-        let status = self.storage.execute(CheckTxnStatus {
+    async fn resolve(&self, purpose: Purpose, lock: &LockInfo) -> Result<Resolved, CommandError> {
+        let current_ts = self.store.timestamp().await.into_result()?;
+        let status = CheckTxnStatus {
             primary: lock.primary.clone(),
             lock_ts: lock.start_ts,
             // A reader may push a living transaction behind its own timestamp; to a writer that is of no use.
@@ -54,8 +52,8 @@ impl Transaction {
             current_ts,
             // Before it expires, its primary key may just not be prewritten yet.
             rollback_if_not_exist: timestamp::is_expired(lock.start_ts, lock.ttl_ms, current_ts),
-        });
-        let commit_ts = match status.into_result() {
+        };
+        let commit_ts = match self.store.execute(status).await.into_result() {
             Ok(TxnStatus::Uncommitted { min_commit_ts_pushed: true, .. }) if purpose == Purpose::Read => {
                 return Ok(Resolved::Passable);
             }
@@ -66,7 +64,7 @@ impl Transaction {
             Err(error) => return Err(error),
         };
         let resolve = ResolveLock { start_ts: lock.start_ts, commit_ts, keys: vec![lock.key.clone()] };
-        self.storage.execute(resolve).into_result().map(|()| Resolved::Gone)
+        self.store.execute(resolve).await.into_result().map(|()| Resolved::Gone)
     }
 }
 

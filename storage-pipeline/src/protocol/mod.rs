@@ -5,6 +5,9 @@
 
 use std::fmt;
 
+pub(crate) mod backoff;
+pub(crate) mod tls;
+pub(crate) mod dial;
 mod command;
 mod response;
 mod error;

@@ -11,13 +11,12 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming, transport::Channel};
 
 use super::{
-    backoff::Backoff,
-    dial::Dial,
     handshake::Identity,
     peer_queue::{Outgoing, PeerReceiver},
     phase::Watch,
     wire::{Frame, RaftClient, RegionMessage, Taken, encode_raft},
 };
+use crate::protocol::{backoff::Backoff, dial::Dial};
 
 /// Messages that are put into one frame at most, and the bytes from which on a frame takes no further one.
 const FRAME_MESSAGES: usize = 256;

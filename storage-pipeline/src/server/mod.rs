@@ -6,9 +6,6 @@
 
 mod config;
 mod error;
-mod tls;
-mod backoff;
-mod dial;
 mod handshake;
 mod wire;
 mod phase;
@@ -23,8 +20,9 @@ pub use config::{NodeConfig, NodeConfigError};
 pub use error::NodeError;
 pub use handshake::{HandshakeRefused, PROTOCOL_VERSION};
 pub use node::Node;
-pub use tls::TlsFiles;
 pub use transport::LinkStatus;
+
+pub use crate::protocol::tls::{TlsError, TlsFiles};
 
 #[cfg(test)]
 mod tests;

@@ -12,18 +12,20 @@ use tonic::transport::{Server, server::TcpIncoming};
 
 use super::{
     config::{NodeConfig, NodeConfigError},
-    dial::{CONNECTION_WINDOW, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, STREAM_WINDOW, causes},
     error::NodeError,
     handshake::Identity,
     phase::{self, Lever, Phase},
     raft_service::RaftService,
     store_service::StoreService,
-    tls::Tls,
     transport::{GrpcTransport, LinkStatus},
     wire::{FRAME_OVERHEAD_BYTES, RaftServer},
 };
 use crate::{
     observe::Observe,
+    protocol::{
+        dial::{CONNECTION_WINDOW, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, STREAM_WINDOW, causes},
+        tls::Tls,
+    },
     raftstore::status::Role,
     storage::{Parts, Storage},
 };
@@ -96,7 +98,7 @@ impl Node {
             node_id: config.node_id(),
             peers: config.other_nodes().map(|(id, _)| id).collect(),
         });
-        let tls = config.tls.read().map_err(NodeError::Config)?;
+        let tls = config.tls.read().map_err(|why| NodeError::Config(why.into()))?;
         let builder = server_builder(tls.as_ref()).map_err(NodeError::Config)?;
         let transport = GrpcTransport::start(&config, &identity, tls.as_ref(), runtime.handle(), &watch);
         let transport = Arc::new(transport.map_err(NodeError::Config)?);

@@ -13,10 +13,9 @@ use tonic::{Code, Status, Streaming, transport::Channel};
 
 use super::{
     Node, NodeConfig, NodeError, PROTOCOL_VERSION,
-    dial::Dial,
     wire::{Frame, Hello, RaftClient, RegionMessage, SnapshotChunk, Taken, encode_raft},
 };
-use crate::raftstore::transport::Message;
+use crate::{protocol::dial::Dial, raftstore::transport::Message};
 
 const HELLO: Hello = Hello { protocol_version: PROTOCOL_VERSION, cluster_id: 7, from: 2, to: 1 };
 

@@ -9,17 +9,18 @@ use tonic::{Status, transport::Channel};
 
 use super::{
     config::{NodeConfig, NodeConfigError},
-    dial::Dial,
     handshake::Identity,
     link::Link,
     peer_queue::{PeerSender, peer_queue},
     phase::Watch,
-    tls::Tls,
     wire::{self, RaftClient},
 };
-use crate::raftstore::{
-    snapshot::SnapshotChunk,
-    transport::{Message, MessageRefused, Transport},
+use crate::{
+    protocol::{dial::Dial, tls::Tls},
+    raftstore::{
+        snapshot::SnapshotChunk,
+        transport::{Message, MessageRefused, Transport},
+    },
 };
 
 /// How long another node may take to write a chunk down.

@@ -185,7 +185,7 @@ impl Storage {
     }
 
     /// Begins a transaction that reads the store as it is now.
-    pub fn begin(&self) -> Outcome<Transaction> {
+    pub fn begin(&self) -> Outcome<Transaction<Self>> {
         self.timestamp().map(|start_ts| Transaction::new(self.clone(), start_ts))
     }
 

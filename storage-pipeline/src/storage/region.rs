@@ -9,7 +9,7 @@ use crate::{
     mailbox::Refused,
     members::{MemberChange, MemberChangeRefused, Members},
     raftstore::{msg::ChangeMembers, status::ReplicaStatus},
-    region::{FIRST_REGION, Region},
+    region::{FIRST_REGION, Region, Regions},
     storage::Storage,
     threads,
 };
@@ -69,6 +69,10 @@ impl Storage {
     pub fn region_of(&self, key: &[u8]) -> StoreRegion<'_> {
         let id = self.0.scheduler.regions.of_key(key).id;
         StoreRegion { storage: self, at: (id - FIRST_REGION) as usize }
+    }
+
+    pub(crate) fn all_regions(&self) -> &Regions {
+        &self.0.scheduler.regions
     }
 
     pub(super) fn first_region(&self) -> StoreRegion<'_> {

@@ -2,7 +2,7 @@
 
 use std::{error, fmt, io, path::PathBuf};
 
-use crate::config::ConfigError;
+use crate::{config::ConfigError, protocol::tls::TlsError};
 
 /// What is wrong with the configuration of a node.
 #[derive(Debug)]
@@ -70,6 +70,19 @@ impl error::Error for NodeConfigError {
         match self {
             Self::Unreadable { source, .. } => Some(source),
             _ => None,
+        }
+    }
+}
+
+impl From<TlsError> for NodeConfigError {
+    fn from(error: TlsError) -> Self {
+        match error {
+            TlsError::Missing { field } => Self::OutOfRange {
+                field: field.to_owned(),
+                value: "missing".to_owned(),
+                range: "a file beside the two others".to_owned(),
+            },
+            TlsError::Unreadable { path, source } => Self::Unreadable { path, source },
         }
     }
 }

@@ -97,7 +97,7 @@ fn addresses(value: &Value) -> Result<BTreeMap<u64, String>, String> {
     let one = |(id, address): (&String, &Value)| {
         let id = id.parse().ok().filter(|id| *id > 0)?;
         let address = address.as_str()?;
-        super::super::dial::Dial::new(address, None).ok()?;
+        crate::protocol::dial::Dial::new(address, None).ok()?;
         Some((id, address.to_owned()))
     };
     let addresses = value.as_table().and_then(|table| table.iter().map(one).collect());

@@ -10,8 +10,10 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 pub use error::NodeConfigError;
 
-use super::tls::TlsFiles;
-use crate::config::{Config, ConfigError};
+use crate::{
+    config::{Config, ConfigError},
+    protocol::tls::TlsFiles,
+};
 
 /// The configuration of a node.
 ///

@@ -1,9 +1,11 @@
-//! Nodes: processes that are started, asked to stop and misused, and groups of them over sockets whose links are cut.
+//! Nodes: processes that are started, asked to stop and misused, groups of them over sockets whose links are cut, and their clients.
 
 mod history;
 mod link;
 mod nodes;
 mod load;
+#[cfg(feature = "client")]
+mod client;
 mod network;
 mod process;
 mod tls;

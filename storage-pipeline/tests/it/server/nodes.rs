@@ -89,6 +89,11 @@ impl Nodes {
         &self.recorders.iter().rev().find(|(own, _)| *own == id).expect("it was started").1
     }
 
+    /// Sets the link from one node to another.
+    pub(crate) fn cut_link(&self, from: u64, to: u64, mode: Mode) {
+        self.links[&(from, to)].set(mode);
+    }
+
     /// Sets every link from and to a node.
     pub(crate) fn cut(&self, id: u64, mode: Mode) {
         self.links

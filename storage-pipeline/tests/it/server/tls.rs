@@ -18,14 +18,14 @@ use super::nodes::Nodes;
 use crate::support::wait_for;
 
 /// An authority whose files lie in a directory.
-struct Authority<'a> {
+pub(crate) struct Authority<'a> {
     dir: &'a Path,
     name: &'static str,
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
 impl<'a> Authority<'a> {
-    fn new(dir: &'a Path, name: &'static str) -> Self {
+    pub(crate) fn new(dir: &'a Path, name: &'static str) -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
@@ -38,7 +38,7 @@ impl<'a> Authority<'a> {
     }
 
     /// The files of somebody at this host.
-    fn files(&self, host: &str) -> TlsFiles {
+    pub(crate) fn files(&self, host: &str) -> TlsFiles {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec![host.to_owned()]).unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();

@@ -1,11 +1,11 @@
 //! TLS with mutual authentication: what a node shows to whom it meets, and which authority it believes. Hands on the
 //! settings for both sides of a connection.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{error, fmt, fs, io, path::PathBuf, time::Duration};
 
-use tonic::transport::{Certificate, ClientTlsConfig, Identity, ServerTlsConfig};
-
-use super::config::NodeConfigError;
+#[cfg(feature = "server")]
+use tonic::transport::ServerTlsConfig;
+use tonic::transport::{Certificate, ClientTlsConfig, Identity};
 
 /// How long the other side may take to greet.
 const GREETING: Duration = Duration::from_secs(3);
@@ -28,6 +28,23 @@ pub(crate) struct Tls {
     identity: Identity,
 }
 
+/// Why there is no TLS.
+#[derive(Debug)]
+pub enum TlsError {
+    /// A file is not named, and another one is.
+    Missing {
+        /// Name of the field.
+        field: &'static str,
+    },
+    /// A file cannot be read.
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's refusal.
+        source: io::Error,
+    },
+}
+
 impl TlsFiles {
     /// All three files, or the first that is missing beside another one.
     ///
@@ -47,15 +64,11 @@ impl TlsFiles {
     ///
     /// # Errors
     /// One of them is missing or cannot be read.
-    pub(crate) fn read(&self) -> Result<Option<Tls>, NodeConfigError> {
-        let missing = |field: &str| NodeConfigError::OutOfRange {
-            field: field.to_owned(),
-            value: "missing".to_owned(),
-            range: "a file beside the two others".to_owned(),
-        };
+    pub(crate) fn read(&self) -> Result<Option<Tls>, TlsError> {
+        let missing = |field| TlsError::Missing { field };
         let Some([authority, certificate, key]) = self.all().map_err(missing)? else { return Ok(None) };
         let read = |path: &PathBuf| {
-            fs::read(path).map_err(|source| NodeConfigError::Unreadable { path: path.clone(), source })
+            fs::read(path).map_err(|source| TlsError::Unreadable { path: path.clone(), source })
         };
         Ok(Some(Tls {
             authority: Certificate::from_pem(read(authority)?),
@@ -66,6 +79,7 @@ impl TlsFiles {
 
 impl Tls {
     /// For connections that others make. Whoever has no certificate of the authority is refused.
+    #[cfg(feature = "server")]
     pub(crate) fn server(&self) -> ServerTlsConfig {
         let config = ServerTlsConfig::new().identity(self.identity.clone());
         config.client_ca_root(self.authority.clone()).timeout(GREETING)
@@ -75,6 +89,24 @@ impl Tls {
     pub(crate) fn client(&self) -> ClientTlsConfig {
         let config = ClientTlsConfig::new().identity(self.identity.clone());
         config.ca_certificate(self.authority.clone()).timeout(GREETING)
+    }
+}
+
+impl fmt::Display for TlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing { field } => write!(f, "{field}: it is missing beside the two other files"),
+            Self::Unreadable { path, source } => write!(f, "{}: {source}", path.display()),
+        }
+    }
+}
+
+impl error::Error for TlsError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Self::Missing { .. } => None,
+            Self::Unreadable { source, .. } => Some(source),
+        }
     }
 }
 

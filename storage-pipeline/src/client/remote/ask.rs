@@ -1,0 +1,118 @@
+//! One request to one node, and what its answer or its silence says. Hands on how the attempt ended.
+
+use std::sync::Arc;
+
+use prost::Message;
+use tokio::time::error::Elapsed;
+use tonic::{ConnectError, Status, transport::Channel};
+
+use super::retry::{Attempt, Kind};
+use crate::{
+    command::Command,
+    error::{Cause, Error, InvalidCommand, Outcome},
+    protocol::{
+        Reply,
+        dial::causes,
+        wire::{self, store_client::StoreClient},
+    },
+};
+
+/// What is asked.
+#[derive(Debug)]
+pub(super) enum Ask {
+    /// To run a command.
+    Command(Kind, wire::Command),
+    /// For a timestamp.
+    Timestamp,
+}
+
+impl Ask {
+    pub(super) fn command(command: Command) -> Self {
+        Self::Command(Kind::of(&command), command.into())
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        match self {
+            Self::Command(kind, _) => *kind,
+            Self::Timestamp => Kind::Read,
+        }
+    }
+
+    /// Whether a node would take it. One that it does not take is lost without a typed answer.
+    pub(super) fn check_size(&self, limit: usize) -> Result<(), InvalidCommand> {
+        let size = match self {
+            Self::Command(_, command) => command.encoded_len(),
+            Self::Timestamp => 0,
+        };
+        if size > limit {
+            return Err(InvalidCommand::TooLarge { field: "command".into(), size, limit });
+        }
+        Ok(())
+    }
+
+    pub(super) async fn send(&self, channel: Channel, header: wire::Header) -> Result<wire::Reply, Status> {
+        let mut client = StoreClient::new(channel).max_decoding_message_size(usize::MAX);
+        let header = Some(header);
+        let reply = match self {
+            Self::Command(_, command) => {
+                client.execute(wire::ExecuteRequest { header, command: Some(command.clone()) }).await
+            }
+            Self::Timestamp => client.timestamp(wire::TimestampRequest { header }).await,
+        };
+        reply.map(tonic::Response::into_inner)
+    }
+}
+
+/// How an attempt ended that was answered like this, and where the leader is, if the answer says so.
+pub(super) fn judge(answer: Result<Result<wire::Reply, Status>, Elapsed>) -> (Attempt, Option<String>) {
+    let reply = match answer {
+        Err(_) => return (Attempt::Lost(Cause::DeadlineExceeded), None),
+        Ok(Err(status)) => return (failed(&status), None),
+        Ok(Ok(reply)) => Reply::try_from(reply),
+    };
+    match reply {
+        Ok(Reply { outcome: Ok(outcome), leader_address }) => (Attempt::Answered(outcome), leader_address),
+        Ok(Reply { outcome: Err(refusal), .. }) => {
+            let refused = Error::Refused(refusal.to_string().into());
+            (Attempt::Answered(Outcome::NotExecuted(refused)), None)
+        }
+        // Whatever it meant to say, it had the request.
+        Err(malformed) => (Attempt::Lost(Cause::ConnectionLost(malformed.to_string().into())), None),
+    }
+}
+
+/// A status says nothing for certain, whoever made it, but for that of a connection that was never made.
+fn failed(status: &Status) -> Attempt {
+    let why: Arc<str> = format!("{:?}: {}", status.code(), causes(status)).into();
+    let error: &(dyn std::error::Error + 'static) = status;
+    let was_made =
+        std::iter::successors(Some(error), |error| error.source()).all(|error| !error.is::<ConnectError>());
+    if was_made { Attempt::Lost(Cause::ConnectionLost(why)) } else { Attempt::NotSent(why) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Refusal;
+
+    #[test]
+    fn only_a_connection_that_was_never_made_is_sure_not_to_have_carried_the_request() {
+        for status in [Status::unavailable("gone"), Status::unknown("?"), Status::invalid_argument("bad")] {
+            assert!(matches!(judge(Ok(Err(status))).0, Attempt::Lost(Cause::ConnectionLost(_))));
+        }
+        let mut status = Status::unavailable("nobody there");
+        status.set_source(Arc::new(ConnectError("refused".into())));
+        assert!(matches!(judge(Ok(Err(status))).0, Attempt::NotSent(_)));
+    }
+
+    #[test]
+    fn an_answer_that_means_nothing_leaves_doubt_and_a_refusal_leaves_none() {
+        assert!(matches!(judge(Ok(Ok(wire::Reply::default()))).0, Attempt::Lost(_)));
+        let reply = Reply { outcome: Err(Refusal::Cluster(8)), leader_address: None };
+        let (attempt, leader) = judge(Ok(Ok(reply.into())));
+        let Attempt::Answered(Outcome::NotExecuted(Error::Refused(why))) = attempt else {
+            panic!("{attempt:?}")
+        };
+        assert_eq!((&*why, leader), ("this is cluster 8", None));
+    }
+}

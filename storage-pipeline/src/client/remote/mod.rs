@@ -1,0 +1,206 @@
+//! A client of a cluster: finds the node that leads the region of a command, repeats what can be repeated, and tells its
+//! caller what a store in the same process would. Hands requests to the nodes.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use tonic::transport::Channel;
+
+mod retry;
+mod route;
+mod ask;
+mod connect;
+mod transaction;
+
+use crate::{
+    client::transaction::Transaction,
+    command::{Command, RawDelete, RawGet, RawPut, Request, Response},
+    error::{Error, Outcome},
+    protocol::{backoff::Backoff, tls::Tls},
+    region::{FIRST_REGION, Regions},
+};
+use ask::Ask;
+use retry::{Attempt, Course, Step, Whom};
+use route::Route;
+
+pub use connect::ClientConfig;
+
+pub use crate::protocol::tls::{TlsError, TlsFiles};
+
+/// How much longer a client waits than it allows a node, whose answer may say more than silence.
+const GRACE: Duration = Duration::from_millis(100);
+
+/// A client of a cluster. Clones share its connections.
+///
+/// A command is answered as by [`Storage`](crate::Storage), with one of the three kinds of outcome. Within its timeout the
+/// client follows the leader from node to node, and repeats what was not executed, what only reads, and the commands of
+/// transactions, which take effect once however often they are sent. A raw write is never sent again once it may have
+/// taken effect: its outcome is *indeterminate* then, and its caller knows best what to do.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use storage_pipeline::{Client, ClientConfig};
+/// let nodes = ["10.0.0.1:20160", "10.0.0.2:20160", "10.0.0.3:20160"];
+/// let client = Client::connect(ClientConfig::new(7, nodes)).await?;
+/// client.raw_put(b"key", b"value").await.into_result()?;
+/// let mut transfer = client.begin().await.into_result()?;
+/// if transfer.get(b"alice").await?.is_none() {
+///     transfer.put(b"alice", b"7");
+/// }
+/// transfer.commit().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Client(Arc<Inner>);
+
+struct Inner {
+    config: ClientConfig,
+    tls: Option<Tls>,
+    regions: Regions,
+    max_request_bytes: usize,
+    route: Mutex<Route>,
+    channels: Mutex<HashMap<String, Channel>>,
+}
+
+impl Client {
+    /// Runs a command and waits for its outcome, at most [`ClientConfig::timeout`].
+    pub async fn execute<R: Request>(&self, request: R) -> Outcome<R::Output> {
+        let command = request.into();
+        answer_of::<R>(self.run(command, self.0.config.timeout).await)
+    }
+
+    /// Runs a command and waits for its outcome, at most this long.
+    pub async fn execute_within<R: Request>(&self, request: R, timeout: Duration) -> Outcome<R::Output> {
+        let command = request.into();
+        answer_of::<R>(self.run(command, timeout).await)
+    }
+
+    /// A timestamp greater than every one that was given out before.
+    pub async fn timestamp(&self) -> Outcome<u64> {
+        match self.ask(FIRST_REGION, Ask::Timestamp, self.0.config.timeout).await {
+            Outcome::Applied(Response::Timestamps(range)) => Outcome::Applied(range.first),
+            Outcome::Applied(_) => Outcome::NotExecuted(foreign_answer()),
+            Outcome::NotExecuted(error) => Outcome::NotExecuted(error),
+            Outcome::Indeterminate(cause) => Outcome::Indeterminate(cause),
+        }
+    }
+
+    /// Begins a transaction that reads the store as it is now.
+    pub async fn begin(&self) -> Outcome<Transaction<Self>> {
+        self.timestamp().await.map(|start_ts| Transaction::new(self.clone(), start_ts))
+    }
+
+    /// Sets a raw key.
+    pub async fn raw_put(&self, key: &[u8], value: &[u8]) -> Outcome<()> {
+        self.execute(RawPut { key: key.to_vec(), value: value.to_vec() }).await
+    }
+
+    /// Reads a raw key.
+    pub async fn raw_get(&self, key: &[u8]) -> Outcome<Option<Vec<u8>>> {
+        self.execute(RawGet { key: key.to_vec() }).await
+    }
+
+    /// Removes a raw key.
+    pub async fn raw_delete(&self, key: &[u8]) -> Outcome<()> {
+        self.execute(RawDelete { key: key.to_vec() }).await
+    }
+
+    /// The regions of the store, which do not change.
+    #[must_use]
+    pub fn regions(&self) -> &Regions {
+        &self.0.regions
+    }
+
+    async fn run(&self, command: Command, timeout: Duration) -> Outcome<Response> {
+        match self.0.regions.of_command(&command) {
+            Ok(region) => self.ask(region, Ask::command(command), timeout).await,
+            Err(error) => Outcome::NotExecuted(error),
+        }
+    }
+
+    /// Asks one node after the other until the outcome is known or the time is up.
+    async fn ask(&self, region: u64, ask: Ask, timeout: Duration) -> Outcome<Response> {
+        if let Err(why) = ask.check_size(self.0.max_request_bytes) {
+            return Outcome::NotExecuted(Error::InvalidCommand(why));
+        }
+        let place = usize::try_from(region - FIRST_REGION).expect("of the regions that there are");
+        let now = Instant::now();
+        let until = now.checked_add(timeout).unwrap_or(now + Duration::from_secs(86_400));
+        let (mut course, mut backoff) = (Course::new(ask.kind()), Backoff::default());
+        loop {
+            let address = self.0.route.lock().of(place);
+            let (attempt, leader) = self.attempt(&address, &ask, until).await;
+            let is_over = Instant::now() >= until;
+            match course.next(attempt, leader.is_some(), is_over) {
+                Step::Done(outcome) => return outcome,
+                Step::Again { whom, pauses } => {
+                    match (whom, leader) {
+                        (Whom::Same, _) => {}
+                        (Whom::Leader, Some(leader)) => self.0.route.lock().leads(place, leader),
+                        (Whom::Leader | Whom::Other, _) => self.0.route.lock().failed(place, &address),
+                    }
+                    if pauses {
+                        let left = until.saturating_duration_since(Instant::now());
+                        tokio::time::sleep(backoff.pause().min(left)).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks one node. Yields also where the leader is, if the node said so.
+    async fn attempt(&self, address: &str, ask: &Ask, until: Instant) -> (Attempt, Option<String>) {
+        let channel = match self.channel(address).await {
+            Ok(channel) => channel,
+            Err(why) => return (Attempt::NotSent(why), None),
+        };
+        let left = until.saturating_duration_since(Instant::now());
+        let header = self.0.config.header(left);
+        let answer = tokio::time::timeout(left + GRACE, ask.send(channel, header)).await;
+        let (attempt, leader) = ask::judge(answer);
+        if let Attempt::Lost(_) | Attempt::NotSent(_) = attempt {
+            // Others that use the connection go on with it; whoever comes later makes a new one.
+            self.0.channels.lock().remove(address);
+        }
+        (attempt, leader)
+    }
+
+    /// The connection to a node, made now where there is none.
+    async fn channel(&self, address: &str) -> Result<Channel, Arc<str>> {
+        if let Some(channel) = self.0.channels.lock().get(address) {
+            return Ok(channel.clone());
+        }
+        let channel = connect::dial(address, self.0.tls.as_ref()).await?;
+        self.0.channels.lock().insert(address.to_owned(), channel.clone());
+        Ok(channel)
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("config", &self.0.config).finish_non_exhaustive()
+    }
+}
+
+/// The typed answer to a request.
+fn answer_of<R: Request>(outcome: Outcome<Response>) -> Outcome<R::Output> {
+    match outcome.map(R::output) {
+        Outcome::Applied(Some(output)) => Outcome::Applied(output),
+        // It was executed, and nobody knows with what result.
+        Outcome::Applied(None) => Outcome::Indeterminate(crate::Cause::ConnectionLost(FOREIGN.into())),
+        Outcome::NotExecuted(error) => Outcome::NotExecuted(error),
+        Outcome::Indeterminate(cause) => Outcome::Indeterminate(cause),
+    }
+}
+
+const FOREIGN: &str = "the node answered with what belongs to another command";
+
+fn foreign_answer() -> Error {
+    Error::Unreachable(FOREIGN.into())
+}
