@@ -65,6 +65,7 @@ impl Caller {
         let context = TaskContext {
             cid,
             region: 1,
+            epoch: None,
             hashes: hashes.into(),
             deadline: Instant::now(),
             bytes: BYTES,

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt, path::PathBuf, sync::Arc, time::Duration};
 
-use crate::members::MemberChangeRefused;
+use crate::{members::MemberChangeRefused, region::CurrentRegion};
 
 /// How a command ended, as far as its caller can know. There are exactly three kinds, and they are never mixed:
 /// an error inside `NotExecuted` promises that the command has had no effect and never will have one.
@@ -146,6 +146,15 @@ pub enum Error {
         /// The key behind the region's last one; empty where it has no bound.
         end_key: Vec<u8>,
     },
+    /// The region that the command names is not one of the store's.
+    RegionNotFound {
+        /// Its id.
+        region: u64,
+    },
+    /// The command has no keys and names no region, and the store has several.
+    RegionNotNamed,
+    /// The command names another epoch of its region than the one that its leader has, or one that is about to end.
+    EpochNotMatch(Box<CurrentRegion>),
     /// The key is locked by another transaction.
     KeyIsLocked(Box<LockInfo>),
     /// Another transaction committed after this one started.
@@ -229,6 +238,15 @@ impl fmt::Display for Error {
             Self::KeyNotInRegion { key, region, start_key, end_key } => {
                 let [key, start, end] = [key, start_key, end_key].map(|key| key.escape_ascii());
                 write!(f, "\"{key}\" is not in region {region}, which is from \"{start}\" to \"{end}\"")
+            }
+            Self::RegionNotFound { region } => write!(f, "the store has no region {region}"),
+            Self::RegionNotNamed => {
+                f.write_str("the command has no keys, and the store has several regions: name one")
+            }
+            Self::EpochNotMatch(current) => {
+                let CurrentRegion { region, epoch } = &**current;
+                let [start, end] = [&region.start_key, &region.end_key].map(|key| key.escape_ascii());
+                write!(f, "region {} is at epoch {epoch}, from \"{start}\" to \"{end}\"", region.id)
             }
             Self::StaleCommand => f.write_str("another term's entry took this command's place"),
             Self::KeyIsLocked(lock) => write!(f, "{lock}"),

@@ -1,6 +1,11 @@
 //! The regions of a store: which keys belong to which, and which of them a command is for. Pure; hands on ids of regions.
 
-use crate::{command::Command, error::Error};
+use std::fmt;
+
+use crate::{
+    command::Command,
+    error::{Error, InvalidCommand},
+};
 
 /// Id of the first region, which is the only one of a store that is not split. Timestamps are replicated there.
 pub const FIRST_REGION: u64 = 1;
@@ -14,6 +19,57 @@ pub struct Region {
     pub start_key: Vec<u8>,
     /// The key behind its last one; empty where there is no bound.
     pub end_key: Vec<u8>,
+}
+
+/// What has become of a region since it began. Both numbers begin with 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RegionEpoch {
+    /// Counts the changes of its members. Entering and leaving a joint membership are two.
+    pub conf_ver: u64,
+    /// Counts the changes of its range. There are none while a store runs, so it stays.
+    pub version: u64,
+}
+
+impl Default for RegionEpoch {
+    /// That of a region that has just begun.
+    fn default() -> Self {
+        Self { conf_ver: 1, version: 1 }
+    }
+}
+
+impl fmt::Display for RegionEpoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.conf_ver, self.version)
+    }
+}
+
+/// A region and its epoch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CurrentRegion {
+    /// Its id and its range.
+    pub region: Region,
+    /// Its epoch, as far as changes are applied here.
+    pub epoch: RegionEpoch,
+}
+
+impl CurrentRegion {
+    /// Refuses a command that names another epoch than this one. One that names none is for whatever the region has become.
+    #[cfg(feature = "store")]
+    pub(crate) fn check(&self, named: Option<RegionEpoch>) -> Result<(), Error> {
+        match named {
+            Some(epoch) if epoch != self.epoch => Err(Error::EpochNotMatch(Box::new(self.clone()))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The region that a command names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegionContext {
+    /// Its id.
+    pub id: u64,
+    /// The epoch that the caller knows of it. The command is executed in that one or not at all.
+    pub epoch: Option<RegionEpoch>,
 }
 
 impl Region {
@@ -75,15 +131,27 @@ impl Regions {
         &self.0[behind - 1]
     }
 
-    /// Id of the region that a command is for. One without keys is for the first.
+    /// The region with this id, if there is one.
+    #[must_use]
+    pub fn get(&self, id: u64) -> Option<&Region> {
+        self.0.get(usize::try_from(id.checked_sub(FIRST_REGION)?).ok()?)
+    }
+
+    /// Id of the region that a command is for: the one that it names, else that of its keys.
     ///
     /// # Errors
-    /// [`Error::KeyNotInRegion`] for one whose keys belong to several regions.
-    pub fn of_command(&self, command: &Command) -> Result<u64, Error> {
+    /// [`Error::KeyNotInRegion`] for one whose keys belong to several regions, or not to the one that it names;
+    /// [`Error::RegionNotFound`], and [`Error::RegionNotNamed`] for one that has no keys and could be for any.
+    pub fn of_command(&self, command: &Command, named: Option<RegionContext>) -> Result<u64, Error> {
+        let named = named.map(|named| self.get(named.id).ok_or(Error::RegionNotFound { region: named.id }));
+        let named = named.transpose()?;
+        if matches!(command, Command::AllocateTimestamps(_)) {
+            return self.of_timestamps(named);
+        }
         if self.0.len() == 1 {
             return Ok(FIRST_REGION);
         }
-        let (mut region, mut refused) = (None, None);
+        let (mut region, mut refused) = (named, None);
         command.for_each_key(&mut |key| {
             let own: &Region = region.get_or_insert_with(|| self.of_key(key));
             if !own.has(key) && refused.is_none() {
@@ -91,7 +159,7 @@ impl Regions {
             }
         });
         if let Some((start, end)) = command.key_range() {
-            let own = self.of_key(start);
+            let own = named.unwrap_or_else(|| self.of_key(start));
             if !own.has_range(start, end) {
                 refused = Some(own.refuse(end));
             }
@@ -99,7 +167,20 @@ impl Regions {
         }
         match refused {
             Some(error) => Err(error),
-            None => Ok(region.map_or(FIRST_REGION, |region| region.id)),
+            None => region.map(|region| region.id).ok_or(Error::RegionNotNamed),
+        }
+    }
+
+    fn of_timestamps(&self, named: Option<&Region>) -> Result<u64, Error> {
+        match named {
+            Some(Region { id, .. }) if *id != FIRST_REGION => {
+                Err(Error::InvalidCommand(InvalidCommand::OutOfRange {
+                    field: "region".into(),
+                    value: *id,
+                    range: "the first region, which has the timestamps of all".into(),
+                }))
+            }
+            _ => Ok(FIRST_REGION),
         }
     }
 }
@@ -128,14 +209,41 @@ mod tests {
         let regions = three();
         let commit = |keys: &[&[u8]]| {
             let keys = keys.iter().map(|key| key.to_vec()).collect();
-            regions.of_command(&Commit { keys, start_ts: 1, commit_ts: 2 }.into())
+            regions.of_command(&Commit { keys, start_ts: 1, commit_ts: 2 }.into(), None)
         };
         assert_eq!(commit(&[b"i", b"k"]), Ok(2));
         let refused = commit(&[b"i", b"r", b"a"]).unwrap_err();
         assert!(matches!(&refused, Error::KeyNotInRegion { key, region: 2, .. } if key == b"r"), "{refused}");
-        assert_eq!(regions.of_command(&RawGet { key: b"z".to_vec() }.into()), Ok(3));
-        assert_eq!(regions.of_command(&AllocateTimestamps { at_least: 1, window: 1 }.into()), Ok(1));
-        assert_eq!(regions.of_command(&Gc { safe_point: 1, keys: Vec::new() }.into()), Ok(1));
+        assert_eq!(regions.of_command(&RawGet { key: b"z".to_vec() }.into(), None), Ok(3));
+        assert_eq!(regions.of_command(&AllocateTimestamps { at_least: 1, window: 1 }.into(), None), Ok(1));
+    }
+
+    #[test]
+    fn a_command_without_keys_names_its_region_and_one_with_keys_may() {
+        let regions = three();
+        let named =
+            |command: Command, id| regions.of_command(&command, Some(RegionContext { id, epoch: None }));
+        let gc = || Command::from(Gc { safe_point: 1, keys: Vec::new() });
+        assert_eq!(regions.of_command(&gc(), None), Err(Error::RegionNotNamed));
+        assert_eq!(Regions::split_at(&[]).of_command(&gc(), None), Ok(FIRST_REGION));
+        for id in 1..=3 {
+            assert_eq!(named(gc(), id), Ok(id));
+        }
+        for region in [0, 4, u64::MAX] {
+            assert_eq!(named(gc(), region), Err(Error::RegionNotFound { region }));
+        }
+        let get = || Command::from(RawGet { key: b"i".to_vec() });
+        assert_eq!(named(get(), 2), Ok(2));
+        assert!(matches!(named(get(), 3), Err(Error::KeyNotInRegion { region: 3, .. })));
+        let scan = |end: &[u8]| {
+            let (start_key, end_key) = (b"h".to_vec(), end.to_vec());
+            RawScan { start_key, end_key, limit: 1, reverse: false, key_only: false }.into()
+        };
+        assert_eq!(named(scan(b"q"), 2), Ok(2));
+        assert!(matches!(named(scan(b"q"), 1), Err(Error::KeyNotInRegion { region: 1, .. })));
+        let timestamps = || AllocateTimestamps { at_least: 1, window: 1 }.into();
+        assert_eq!(named(timestamps(), 1), Ok(1));
+        assert!(matches!(named(timestamps(), 2), Err(Error::InvalidCommand(_))));
     }
 
     #[test]
@@ -144,7 +252,10 @@ mod tests {
         let scan = |start: &[u8], end: &[u8]| {
             let (start_key, end_key) = (start.to_vec(), end.to_vec());
             regions
-                .of_command(&RawScan { start_key, end_key, limit: 1, reverse: false, key_only: false }.into())
+                .of_command(
+                    &RawScan { start_key, end_key, limit: 1, reverse: false, key_only: false }.into(),
+                    None,
+                )
                 .ok()
         };
         assert_eq!(scan(b"", b"h"), Some(1));

@@ -3,11 +3,14 @@
 
 use crate::{
     engine::Snapshot,
+    error::Error,
     observe::Moment,
+    region::{CurrentRegion, RegionEpoch},
     scheduler::{
         Scheduler,
-        task::{Job, Settled},
+        task::{Job, Settled, Task, TaskContext},
     },
+    txn::meta::Number,
 };
 
 /// What the pool is sent.
@@ -66,9 +69,21 @@ fn process(job: Job, snapshot: &dyn Snapshot, term: u64, scheduler: &Scheduler) 
     if let Err(error) = scheduler.still_wanted(&task) {
         return Err(Settled::not_executed(task, error));
     }
+    if let Err(error) = check_epoch(&task, snapshot, scheduler) {
+        return Err(Settled::not_executed(task, error));
+    }
     scheduler.observer.note(Moment::Processing { cid: task.context().cid });
     match command.process(snapshot) {
         Ok(processed) => scheduler.propose(task, Some(term), processed),
         Err(error) => Err(Settled::not_executed(task, error)),
     }
+}
+
+/// Refuses a command that names another epoch than the snapshot is of. Only a leader has snapshots.
+fn check_epoch(task: &Task, snapshot: &dyn Snapshot, scheduler: &Scheduler) -> Result<(), Error> {
+    let TaskContext { region, epoch: named, .. } = task.context();
+    let (Some(_), Some(region)) = (named, scheduler.regions.get(*region)) else { return Ok(()) };
+    let first = RegionEpoch::default();
+    let conf_ver = Number::ConfVer.load(snapshot)?.unwrap_or(first.conf_ver);
+    CurrentRegion { region: region.clone(), epoch: RegionEpoch { conf_ver, ..first } }.check(*named)
 }

@@ -47,6 +47,10 @@ impl Delegate {
         *self = Self::new(state, membership, false);
     }
 
+    pub(crate) fn conf_ver(&self) -> u64 {
+        self.membership.conf_ver
+    }
+
     pub(crate) fn state(&self) -> ApplyState {
         self.state
     }

@@ -21,8 +21,15 @@ fn put(key: &str) -> Modify {
 fn pending(index: u64, term: u64) -> Pending {
     let phase = Phase::default();
     assert!(phase.propose());
-    let context =
-        TaskContext { cid: index, region: 1, hashes: [1].into(), deadline: Instant::now(), bytes: 0, phase };
+    let context = TaskContext {
+        cid: index,
+        region: 1,
+        epoch: None,
+        hashes: [1].into(),
+        deadline: Instant::now(),
+        bytes: 0,
+        phase,
+    };
     Pending { task: Task::new(context, |_| ()), index, term, response: Response::Done }
 }
 
@@ -66,7 +73,7 @@ fn data_applied_index_and_membership_are_one_batch_and_read_back() {
     let engine = MemoryEngine::default();
     assert_eq!(ApplyState::load(&*engine.snapshot()), Ok(ApplyState::default()));
     let members = ConfState { voters: vec![1], ..ConfState::default() };
-    let membership = Membership { members, index: 0 };
+    let membership = Membership::first(members);
     let mut delegate = Delegate::new(ApplyState::default(), membership.clone(), true);
     let mut prepared = Prepared::default();
     delegate.prepare(task(vec![entry(1, 3, &[put("a")])], vec![]), &mut prepared).unwrap();

@@ -6,13 +6,14 @@ use std::collections::BTreeSet;
 use protobuf::Message as _;
 use raft::eraftpb::{ConfChangeType, ConfChangeV2, ConfState, Entry, EntryType};
 
-use crate::{error::Error, members::Members, planted::planted};
+use crate::{error::Error, members::Members, planted::planted, region::RegionEpoch};
 
-/// A membership, and the entry that made it.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// A membership, the entry that made it, and how many have come before it.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Membership {
     pub(crate) members: ConfState,
     pub(crate) index: u64,
+    pub(crate) conf_ver: u64,
 }
 
 /// A committed change of members.
@@ -23,7 +24,19 @@ pub(crate) struct MembersChanged {
     pub(crate) change: ConfChangeV2,
 }
 
+impl Default for Membership {
+    /// That of a group which nobody has begun.
+    fn default() -> Self {
+        Self { members: ConfState::default(), index: 0, conf_ver: RegionEpoch::default().conf_ver }
+    }
+}
+
 impl Membership {
+    /// The one with which a group begins.
+    pub(crate) fn first(members: ConfState) -> Self {
+        Self { members, ..Self::default() }
+    }
+
     /// Takes an entry that changes the members. Nothing comes of one that has done so before: the log is applied again from
     /// where the data was synced, and the membership may be of a later entry.
     ///
@@ -43,6 +56,7 @@ impl Membership {
         change.merge_from_bytes(&entry.data).map_err(|_| corrupt("it cannot be decoded"))?;
         self.members = next(&self.members, &change).map_err(corrupt)?;
         self.index = index;
+        self.conf_ver += 1;
         Ok(Some(MembersChanged { index, term, change }))
     }
 }

@@ -27,16 +27,18 @@ fn sorted(mut members: ConfState) -> ConfState {
 #[test]
 fn a_change_is_applied_once_however_often_the_log_is() {
     let members = ConfState { voters: vec![1, 2, 3], ..ConfState::default() };
-    let mut membership = Membership { members, index: 0 };
+    let mut membership = Membership::first(members);
     let swap = entry(5, &change(&[(ConfChangeType::AddNode, 4), (ConfChangeType::RemoveNode, 1)]));
     let leave = entry(6, &ConfChangeV2::default());
     assert!(membership.apply(&swap).unwrap().is_some());
     assert_eq!((membership.members.voters.clone(), membership.index), (vec![2, 3, 4], 5));
+    assert_eq!(membership.conf_ver, 2);
     assert_eq!(membership.members.voters_outgoing, [1, 2, 3]);
     let joint = membership.clone();
     assert!(membership.apply(&swap).unwrap().is_none());
     assert_eq!(membership, joint);
     assert!(membership.apply(&leave).unwrap().is_some());
+    assert_eq!(membership.conf_ver, 3, "leaving a joint membership is a change");
     let left = membership.clone();
     for again in [&swap, &leave] {
         assert!(membership.apply(again).unwrap().is_none());
@@ -58,7 +60,7 @@ proptest! {
         let storage = MemStorage::new_with_conf_state(members.clone());
         let config = raft::Config { id: 1, election_tick: 10, heartbeat_tick: 2, ..raft::Config::default() };
         let mut node = RawNode::new(&config, storage, &crate::raft_log::slog_to_tracing()).unwrap();
-        let mut membership = Membership { members, index: 0 };
+        let mut membership = Membership::first(members);
         for (index, step) in (1..).zip(steps) {
             let kinds = [ConfChangeType::AddNode, ConfChangeType::AddLearnerNode, ConfChangeType::RemoveNode];
             let singles: Vec<_> = step.into_iter().map(|(kind, id)| (kinds[kind as usize], id)).collect();

@@ -14,8 +14,7 @@ use std::{
 use crate::{
     apply::{
         delegate::{Delegate, Prepared},
-        membership::Membership,
-        state::ApplyState,
+        state::{ApplyState, load_membership},
         task::ApplyTask,
     },
     clock,
@@ -127,7 +126,8 @@ impl RegionApplier {
         self.applied.store(state.index, Ordering::Release);
         observer.note(Moment::Applied { region, index: state.index });
         // The report goes before the callbacks, so that a slow one delays no read that waits for this index.
-        self.router.applied(ApplyRes { index: state.index, term: state.term, bytes, changes });
+        let (ApplyState { index, term }, conf_ver) = (state, self.delegate.conf_ver());
+        self.router.applied(ApplyRes { index, term, bytes, changes, conf_ver });
         let applied_at = Some(clock::now());
         settled.iter_mut().for_each(|settled| settled.applied_at = applied_at);
         scheduler.settle_all(settled);
@@ -143,12 +143,14 @@ impl RegionApplier {
         observer.note(Moment::SnapshotInstalling { region: self.region, index });
         self.staging.install(&manifest)?;
         self.staging.finish(&manifest)?;
-        let membership = Membership { members: manifest.members, index };
+        // The count of changes came with the data.
+        let membership = load_membership(&*self.engine.snapshot())?.unwrap_or_default();
+        let conf_ver = membership.conf_ver;
         self.delegate.restart(ApplyState { index, term }, membership);
         // ORDERING: Release, as in `apply_some`.
         self.applied.store(index, Ordering::Release);
         observer.note(Moment::Applied { region: self.region, index });
-        self.router.applied(ApplyRes { index, term, bytes: 0, changes: Vec::new() });
+        self.router.applied(ApplyRes { index, term, bytes: 0, changes: Vec::new(), conf_ver });
         Ok(())
     }
 }

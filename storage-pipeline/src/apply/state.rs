@@ -7,6 +7,8 @@ use crate::{
     apply::membership::Membership,
     engine::{Cf, Modify, Snapshot, WriteBatch},
     error::Error,
+    region::RegionEpoch,
+    txn::meta::Number,
 };
 
 const APPLIED_KEY: &[u8] = b"applied";
@@ -53,15 +55,17 @@ pub(crate) fn load_membership(snapshot: &dyn Snapshot) -> Result<Option<Membersh
         }
         None => Some(0),
     };
-    let membership = members.zip(index).map(|(members, index)| Membership { members, index });
+    let conf_ver = Number::ConfVer.load(snapshot)?.unwrap_or(RegionEpoch::default().conf_ver);
+    let membership = members.zip(index).map(|(members, index)| Membership { members, index, conf_ver });
     membership.map(Some).ok_or_else(|| Error::Corrupt("the membership cannot be decoded".into()))
 }
 
 /// Adds the membership to a batch.
 pub(crate) fn save_membership(membership: &Membership, batch: &mut WriteBatch) {
-    let Membership { members, index } = membership;
+    let Membership { members, index, conf_ver } = membership;
     batch.push(Modify::Put(Cf::Meta, CONF_STATE_KEY.to_vec(), encode_members(members)));
     batch.push(Modify::Put(Cf::Meta, MEMBERS_INDEX_KEY.to_vec(), bytes([*index])));
+    batch.push(Number::ConfVer.put(*conf_ver));
 }
 
 /// The bytes of a membership: four lists, each after its length, then whether a joint membership ends by itself.
@@ -134,13 +138,13 @@ mod tests {
         #[test]
         fn what_was_saved_is_loaded(
             lists in proptest::collection::vec(proptest::collection::vec(any::<u64>(), 0..4), 4),
-            auto_leave: bool, index: u64, term: u64,
+            auto_leave: bool, index: u64, term: u64, conf_ver: u64,
         ) {
             let [voters, learners, voters_outgoing, learners_next]: [Vec<u64>; 4] = lists.try_into().unwrap();
             let members = ConfState { voters, learners, voters_outgoing, learners_next, auto_leave };
             let engine = MemoryEngine::default();
             let mut batch = WriteBatch::default();
-            let membership = Membership { members, index };
+            let membership = Membership { members, index, conf_ver };
             save_membership(&membership, &mut batch);
             ApplyState { index, term }.save(None, &mut batch);
             let before = batch.pop();

@@ -7,12 +7,29 @@ use super::{
 use crate::{
     error::{Cause, Error, InvalidCommand, LockInfo, WriteConflict},
     members::MemberChangeRefused,
+    region::{CurrentRegion, Region, RegionEpoch},
 };
 use wire::member_change_refused::Why as MemberWhy;
 
 same_fields! {
     LockInfo { key, primary, start_ts, ttl_ms, txn_size, min_commit_ts }
     WriteConflict { key, primary, start_ts, conflict_start_ts, conflict_commit_ts }
+}
+
+impl From<CurrentRegion> for wire::CurrentRegion {
+    fn from(current: CurrentRegion) -> Self {
+        let CurrentRegion { region: Region { id, start_key, end_key }, epoch } = current;
+        let RegionEpoch { conf_ver, version } = epoch;
+        Self { id, start_key, end_key, conf_ver, version }
+    }
+}
+
+impl From<wire::CurrentRegion> for CurrentRegion {
+    fn from(current: wire::CurrentRegion) -> Self {
+        let wire::CurrentRegion { id, start_key, end_key, conf_ver, version } = current;
+        let epoch = RegionEpoch { conf_ver, version };
+        Self { region: Region { id, start_key, end_key }, epoch }
+    }
 }
 
 impl From<Cause> for wire::Cause {
@@ -137,6 +154,9 @@ impl From<Error> for wire::Error {
             Error::KeyNotInRegion { key, region, start_key, end_key } => {
                 Of::KeyNotInRegion(wire::KeyNotInRegion { key, region, start_key, end_key })
             }
+            Error::RegionNotFound { region } => Of::RegionNotFound(region),
+            Error::RegionNotNamed => Of::RegionNotNamed(nothing),
+            Error::EpochNotMatch(current) => Of::EpochNotMatch((*current).into()),
             Error::KeyIsLocked(lock) => Of::KeyIsLocked((*lock).into()),
             Error::WriteConflict(conflict) => Of::WriteConflict((*conflict).into()),
             Error::TxnLockNotFound { start_ts, key } => {
@@ -181,6 +201,9 @@ impl TryFrom<wire::Error> for Error {
             Of::KeyNotInRegion(wire::KeyNotInRegion { key, region, start_key, end_key }) => {
                 Self::KeyNotInRegion { key, region, start_key, end_key }
             }
+            Of::RegionNotFound(region) => Self::RegionNotFound { region },
+            Of::RegionNotNamed(_) => Self::RegionNotNamed,
+            Of::EpochNotMatch(current) => Self::EpochNotMatch(Box::new(current.into())),
             Of::KeyIsLocked(lock) => Self::KeyIsLocked(Box::new(lock.into())),
             Of::WriteConflict(conflict) => Self::WriteConflict(Box::new(conflict.into())),
             Of::TxnLockNotFound(wire::TxnAndKey { start_ts, key }) => Self::TxnLockNotFound { start_ts, key },

@@ -8,6 +8,7 @@ use crate::{
     command::*,
     error::{Cause, Error, InvalidCommand, LockInfo, Outcome, WriteConflict},
     members::MemberChangeRefused,
+    region::{CurrentRegion, Region, RegionEpoch},
 };
 
 fn bytes() -> BoxedStrategy<Vec<u8>> {
@@ -106,7 +107,7 @@ prop_compose! {
 
 prop_compose! {
     fn errors()(
-        which in 0..30,
+        which in 0..33,
         (key, primary) in (bytes(), bytes()),
         lock in locks(),
         text in "[ -~]{0,8}",
@@ -155,6 +156,12 @@ prop_compose! {
             25 => Error::Engine(why),
             26 => Error::Dropped,
             27 => Error::Refused(why),
+            28 => Error::RegionNotFound { region: a },
+            29 => Error::RegionNotNamed,
+            30 => Error::EpochNotMatch(Box::new(CurrentRegion {
+                region: Region { id: a, start_key: key, end_key: primary },
+                epoch: RegionEpoch { conf_ver: b, version: c },
+            })),
             _ => Error::Unreachable(why),
         }
     }

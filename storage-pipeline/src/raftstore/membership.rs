@@ -15,6 +15,7 @@ use crate::{
         msg::{ApplyRes, ChangeMembers},
         peer::{Effects, Peer},
     },
+    region::RegionEpoch,
 };
 
 /// A change of members at its place in the log, under the leadership that proposed it.
@@ -51,6 +52,16 @@ impl Peer {
             return Err(self.not_leader());
         }
         Ok(last + 1)
+    }
+
+    /// Refuses a proposal that names another epoch than the one in which its entry is going to be applied. The log decides
+    /// that: it is the applied one where no change of members stands before the entry and waits for apply. So apply has
+    /// nothing to decide, and every replica does the same with the entry whenever it comes to it.
+    pub(super) fn check_epoch(&self, named: Option<RegionEpoch>) -> Result<(), Error> {
+        if named.is_some() && self.node.raft.has_pending_conf() {
+            return Err(Error::EpochNotMatch(Box::new(self.current.clone())));
+        }
+        self.current.check(named)
     }
 
     /// The members, as far as raft was told.

@@ -62,6 +62,8 @@ pub(crate) struct ApplyRes {
     pub(crate) bytes: usize,
     /// The changes of members among them.
     pub(crate) changes: Vec<MembersChanged>,
+    /// How many there were since the region began.
+    pub(crate) conf_ver: u64,
 }
 
 /// A wish to change the members of the group.

@@ -23,6 +23,7 @@ use crate::{
         snapshot::OutgoingSnapshot,
         transport::Transport,
     },
+    region::CurrentRegion,
     scheduler::task::{Job, Settled},
 };
 
@@ -41,6 +42,12 @@ pub(crate) struct Effects {
     pub(crate) readable: Vec<(Job, u64)>,
     /// What came of changes of members.
     pub(crate) changed: Vec<(Callback<Outcome<Members>>, Outcome<Members>)>,
+}
+
+/// Whom a peer tells of what it does.
+pub(crate) struct Outside {
+    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) observer: Observer,
 }
 
 /// A replica.
@@ -72,6 +79,8 @@ pub(crate) struct Peer {
     pub(super) changing: Option<PendingChange>,
     /// A part of a round that waits for the log.
     pub(super) begun: Option<Begun>,
+    /// The region, as far as apply has reported changes of it.
+    pub(super) current: CurrentRegion,
     pub(super) observer: Observer,
 }
 
@@ -83,13 +92,14 @@ impl Peer {
     ///
     /// Apply is given at most `most_committed_bytes` in one task, and eight times that before it has reported.
     pub(crate) fn new(
+        current: CurrentRegion,
         node: RawNode<LogStorage>,
-        transport: Arc<dyn Transport>,
         lease: LeaseTracker,
         most_committed_bytes: u64,
         now: Instant,
-        observer: Observer,
+        outside: Outside,
     ) -> Self {
+        let Outside { transport, observer } = outside;
         let raft = &node.raft;
         let ticks_to_vote = if raft.term == 0 || planted!(EarlyVote) { 0 } else { raft.election_timeout() };
         let applied = raft.raft_log.applied;
@@ -114,6 +124,7 @@ impl Peer {
             most_committed_bytes,
             changing: None,
             begun: None,
+            current,
             observer,
         }
     }
@@ -134,6 +145,9 @@ impl Peer {
             self.is_leading() && term.is_none_or(|term| term == *led || planted!(SnapshotOfAnyTerm))
         });
         let Some(term) = led else { return refuse(task, self.not_leader()) };
+        if let Err(error) = self.check_epoch(task.context().epoch) {
+            return refuse(task, error);
+        }
         self.observer.note(Moment::Proposing { cid });
         if !task.context().phase.propose() && !planted!(BrokenPromise) {
             // Somebody promised the caller that it never runs. What it is told here arrives too late to be heard.
@@ -165,6 +179,7 @@ impl Peer {
     pub(crate) fn applied(&mut self, res: ApplyRes, effects: &mut Effects) {
         self.applied = res.index;
         self.applying_bytes = self.applying_bytes.saturating_sub(res.bytes);
+        self.current.epoch.conf_ver = res.conf_ver;
         // Raft was told of a snapshot as soon as its entries were out of the log, before apply had installed it.
         self.members_changed(&res, effects);
         if res.index > self.node.raft.raft_log.applied {
@@ -200,7 +215,7 @@ impl Peer {
 
     /// Id of the region.
     pub(crate) fn region(&self) -> u64 {
-        self.node.store().engine().region()
+        self.current.region.id
     }
 
     /// The way to the other replicas.

@@ -14,6 +14,7 @@ use crate::{
         snapshot::{SnapshotChunk, Snapshots},
         staging::Staging,
     },
+    region::{CurrentRegion, Region, RegionEpoch},
     scheduler::task::{Phase, Reply, Task, TaskContext},
 };
 use raft::{
@@ -32,10 +33,15 @@ use std::{
 type Heard = Arc<Mutex<Vec<Reply>>>;
 
 fn task(hashes: &[u64]) -> (Task, Heard) {
+    task_in(None, hashes)
+}
+
+fn task_in(epoch: Option<RegionEpoch>, hashes: &[u64]) -> (Task, Heard) {
     let heard = Heard::default();
     let context = TaskContext {
         cid: 1,
         region: 1,
+        epoch,
         hashes: hashes.into(),
         deadline: Instant::now() + Duration::from_secs(60),
         bytes: 1,
@@ -74,6 +80,15 @@ impl Sent {
     }
 }
 
+fn outside(transport: impl Transport) -> Outside {
+    Outside { transport: Arc::new(transport), observer: Observer::default() }
+}
+
+fn first_region() -> CurrentRegion {
+    let region = Region { id: 1, start_key: Vec::new(), end_key: Vec::new() };
+    CurrentRegion { region, epoch: RegionEpoch::default() }
+}
+
 /// One of three voters, whose two fellows are this test.
 fn voter(log: MemoryLog) -> (Peer, Sent) {
     let voters = ConfState { voters: vec![1, 2, 3], ..ConfState::default() };
@@ -88,7 +103,7 @@ fn voter(log: MemoryLog) -> (Peer, Sent) {
     let node = RawNode::new(&config, log, &crate::raft_log::slog_to_tracing()).unwrap();
     let lease = LeaseTracker::new(LEASE);
     let sent = Sent::default();
-    let peer = Peer::new(node, Arc::new(sent.clone()), lease, u64::MAX, Instant::now(), Observer::default());
+    let peer = Peer::new(first_region(), node, lease, u64::MAX, Instant::now(), outside(sent.clone()));
     (peer, sent)
 }
 
@@ -132,7 +147,7 @@ fn acknowledge_append(peer: &mut Peer, index: u64) -> Effects {
 
 fn apply_through(peer: &mut Peer, index: u64) -> Effects {
     let mut effects = Effects::default();
-    peer.applied(ApplyRes { index, term: 1, bytes: 0, changes: Vec::new() }, &mut effects);
+    peer.applied(ApplyRes { index, term: 1, bytes: 0, changes: Vec::new(), conf_ver: 1 }, &mut effects);
     effects
 }
 
@@ -493,7 +508,7 @@ fn one_that_elects_itself_says_nothing_in_a_term_that_a_crash_would_undo() {
     let node = RawNode::new(&config, storage, &crate::raft_log::slog_to_tracing()).unwrap();
     let sent = Syncs(log.clone(), Arc::default());
     let (lease, now) = (LeaseTracker::new(LEASE), Instant::now());
-    let mut peer = Peer::new(node, Arc::new(sent.clone()), lease, u64::MAX, now, Observer::default());
+    let mut peer = Peer::new(first_region(), node, lease, u64::MAX, now, outside(sent.clone()));
     peer.campaign_alone().unwrap();
     round(&mut peer);
     let sent = sent.1.lock().unwrap().clone();
@@ -638,7 +653,7 @@ fn a_snapshot_waits_for_what_the_log_has_forgotten_and_for_no_entry_of_the_leade
     let members = |index| {
         let mut batch = crate::engine::WriteBatch::default();
         let members = ConfState { voters: vec![1, 2, 3], ..ConfState::default() };
-        save_membership(&Membership { members, index }, &mut batch);
+        save_membership(&Membership { members, index, conf_ver: 2 }, &mut batch);
         engine.write(&batch).unwrap();
     };
     members(0);
@@ -676,15 +691,21 @@ fn apply(peer: &mut Peer, delegate: &mut crate::apply::delegate::Delegate, given
         let mut prepared = delegate.begin();
         delegate.prepare(task, &mut prepared).unwrap();
         let ApplyState { index, term } = delegate.state();
-        peer.applied(ApplyRes { index, term, bytes: 0, changes: prepared.changes }, &mut effects);
+        peer.applied(
+            ApplyRes { index, term, bytes: 0, changes: prepared.changes, conf_ver: delegate.conf_ver() },
+            &mut effects,
+        );
     }
     effects
 }
 
+fn three() -> ConfState {
+    ConfState { voters: vec![1, 2, 3], ..ConfState::default() }
+}
+
 fn delegate() -> crate::apply::delegate::Delegate {
-    let members = ConfState { voters: vec![1, 2, 3], ..ConfState::default() };
     let state = ApplyState { index: 1, term: 1 };
-    crate::apply::delegate::Delegate::new(state, Membership { members, index: 0 }, false)
+    crate::apply::delegate::Delegate::new(state, Membership::first(three()), false)
 }
 
 #[test]
@@ -709,6 +730,42 @@ fn members_change_one_after_the_other_and_only_as_they_can() {
     let members = Members { voters: [1, 2, 3].into(), learners: [4].into(), ..Members::default() };
     assert_eq!(answers(&effects), [Outcome::Applied(members)]);
     assert!(peer.node.raft.prs().get(4).is_some(), "raft sends it entries now");
+}
+
+#[test]
+fn a_proposal_is_applied_in_the_epoch_that_it_names_or_not_at_all() {
+    let (mut peer, mut delegate) = (leader(), delegate());
+    let propose = |peer: &mut Peer, conf_ver, version| {
+        let (task, _) = task_in(Some(RegionEpoch { conf_ver, version }), &[1]);
+        let mut effects = Effects::default();
+        let proposal = Proposal { task, term: None, data: vec![1], response: Response::Done };
+        peer.propose(proposal, &mut effects);
+        effects.settled.pop().map(|settled| settled.reply.expect("it was not told"))
+    };
+    let refused = |conf_ver| {
+        let epoch = RegionEpoch { conf_ver, version: 1 };
+        let current = Box::new(CurrentRegion { epoch, ..first_region() });
+        Some(Outcome::NotExecuted(Error::EpochNotMatch(current)))
+    };
+    let last_index = |peer: &Peer| peer.node.raft.raft_log.last_index();
+    assert_eq!(propose(&mut peer, 2, 1), refused(1), "it has not come yet");
+    assert_eq!(propose(&mut peer, 1, 2), refused(1));
+    assert_eq!(last_index(&peer), 1, "nothing of them is in the log");
+    assert_eq!(propose(&mut peer, 1, 1), None);
+    // From the proposal of a change on, the old epoch ends and the new one has not begun.
+    drop(wish(&mut peer, &[MemberChange::AddLearner(4)]));
+    for conf_ver in [1, 2] {
+        assert_eq!(propose(&mut peer, conf_ver, 1), refused(1));
+    }
+    assert_eq!(last_index(&peer), 3);
+    round(&mut peer);
+    let mut given = acknowledge_append(&mut peer, 3);
+    // The delegate knows entries that hold changes.
+    given.apply.iter_mut().for_each(|task| task.entries.retain(|entry| entry.index == 3));
+    delegate.restart(ApplyState { index: 2, term: 1 }, Membership::first(three()));
+    apply(&mut peer, &mut delegate, given);
+    assert_eq!(propose(&mut peer, 1, 1), refused(2));
+    assert_eq!(propose(&mut peer, 2, 1), None);
 }
 
 #[test]
@@ -821,9 +878,9 @@ fn an_only_voter_keeps_what_it_has_committed_with_the_next_change_of_members() {
     let config = raft::Config { id: 1, ..Default::default() };
     let node = RawNode::new(&config, storage, &crate::raft_log::slog_to_tracing()).unwrap();
     let (lease, now) = (LeaseTracker::new(LEASE), Instant::now());
-    let mut peer = Peer::new(node, Arc::new(Sent::default()), lease, u64::MAX, now, Observer::default());
+    let mut peer = Peer::new(first_region(), node, lease, u64::MAX, now, outside(Sent::default()));
     peer.campaign_alone().unwrap();
-    let membership = Membership { members: members.clone(), index: 0 };
+    let membership = Membership::first(members.clone());
     let mut delegate = crate::apply::delegate::Delegate::new(ApplyState::default(), membership, false);
     let given = round(&mut peer);
     apply(&mut peer, &mut delegate, given);

@@ -30,7 +30,7 @@ use crate::{
 /// Column families whose every key belongs to the group.
 pub(crate) const SHARED: [Cf; 4] = [Cf::Default, Cf::Lock, Cf::Write, Cf::Raw];
 /// What else belongs to the group and not to the replica.
-pub(crate) const SHARED_NUMBERS: [Number; 2] = [Number::SafePoint, Number::TimestampBound];
+pub(crate) const SHARED_NUMBERS: [Number; 3] = [Number::SafePoint, Number::TimestampBound, Number::ConfVer];
 
 /// A part of a snapshot on its way from one replica to another.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -27,6 +27,7 @@ use crate::{
         log_storage::Position,
         snapshot::{SHARED, SHARED_NUMBERS, SnapshotChunk},
     },
+    region::RegionEpoch,
     txn::meta::Number,
 };
 
@@ -146,7 +147,11 @@ impl Staging {
         let Position { index, term } = manifest.position;
         let mut batch = WriteBatch::default();
         ApplyState { index, term }.save(None, &mut batch);
-        save_membership(&Membership { members: manifest.members.clone(), index }, &mut batch);
+        // The first chunk has brought the count of their changes.
+        let conf_ver = Number::ConfVer.load(&*self.engine.snapshot())?;
+        let conf_ver = conf_ver.unwrap_or(RegionEpoch::default().conf_ver);
+        let members = manifest.members.clone();
+        save_membership(&Membership { members, index, conf_ver }, &mut batch);
         self.engine.write(&batch)?;
         if planted!(UnsyncedInstall) {
             return Ok(());

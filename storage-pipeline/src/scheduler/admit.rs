@@ -17,7 +17,7 @@ use crate::{
     local_reader::LocalReader,
     mailbox::Mailbox,
     observe::{Moment, Observer},
-    region::{FIRST_REGION, Regions},
+    region::{FIRST_REGION, RegionContext, Regions},
     scheduler::{
         in_flight::InFlight,
         latches::Latches,
@@ -76,19 +76,27 @@ impl Scheduler {
     pub(crate) fn submit(
         &self,
         command: Command,
+        named: Option<RegionContext>,
         deadline: Instant,
         callback: impl FnOnce(Reply) + Send + 'static,
     ) {
         // In some modes a caller's thread holds latches here and starts the commands of others.
-        threads::guard("of a caller", self, || self.take(command, deadline, callback));
+        threads::guard("of a caller", self, || self.take(command, named, deadline, callback));
     }
 
-    fn take(&self, command: Command, deadline: Instant, callback: impl FnOnce(Reply) + Send + 'static) {
-        let region = self.regions.of_command(&command);
+    fn take(
+        &self,
+        command: Command,
+        named: Option<RegionContext>,
+        deadline: Instant,
+        callback: impl FnOnce(Reply) + Send + 'static,
+    ) {
+        let region = self.regions.of_command(&command, named);
         let context = TaskContext {
             // ORDERING: Relaxed; only uniqueness matters.
             cid: self.next_cid.fetch_add(1, Ordering::Relaxed),
             region: *region.as_ref().unwrap_or(&FIRST_REGION),
+            epoch: named.and_then(|named| named.epoch),
             hashes: command.latch_hashes(),
             deadline,
             bytes: command.size_bytes(),

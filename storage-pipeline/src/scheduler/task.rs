@@ -16,6 +16,7 @@ use crate::{
     command::{Command, Response},
     error::{Cause, Error, Outcome},
     primitive::{Arc, AtomicU8, Ordering},
+    region::RegionEpoch,
     scheduler::latches::Waiter,
 };
 
@@ -82,6 +83,8 @@ pub struct TaskContext {
     pub cid: u64,
     /// Id of the region that the command is for.
     pub region: u64,
+    /// The epoch of it that its caller has named.
+    pub epoch: Option<RegionEpoch>,
     /// Hashes of the keys it latches; empty for a read.
     pub hashes: Box<[u64]>,
     /// When its caller wants an answer at the latest.

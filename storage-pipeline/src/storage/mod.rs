@@ -30,6 +30,7 @@ use crate::{
     config::Config,
     error::{Error, OpenError, Outcome},
     observe::Observe,
+    region::RegionContext,
     scheduler::task::Reply,
     threads,
 };
@@ -138,10 +139,20 @@ impl Storage {
         timeout: Duration,
         callback: impl FnOnce(Outcome<R::Output>) + Send + 'static,
     ) {
+        self.submit_named(request, None, timeout, callback);
+    }
+
+    fn submit_named<R: Request>(
+        &self,
+        request: R,
+        named: Option<RegionContext>,
+        timeout: Duration,
+        callback: impl FnOnce(Outcome<R::Output>) + Send + 'static,
+    ) {
         let command: Command = request.into();
         let now = clock::now();
         let deadline = now.checked_add(timeout).unwrap_or(now + FOREVER);
-        self.0.scheduler.submit(command, deadline, move |reply| {
+        self.0.scheduler.submit(command, named, deadline, move |reply| {
             callback(reply.map(|response| {
                 R::output(response).expect("a command answers with the response that belongs to it")
             }));

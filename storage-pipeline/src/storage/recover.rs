@@ -25,12 +25,12 @@ use crate::{
     raft_log::slog_to_tracing,
     raftstore::{
         log_storage::{LogStorage, Position, RegionLog},
-        peer::Peer,
+        peer::{Outside, Peer},
         snapshot::Snapshots,
         staging::{Manifest, Staging},
         transport::{Message, Transport},
     },
-    region::Regions,
+    region::{CurrentRegion, Region, RegionEpoch, Regions},
     storage::{
         Parts,
         identity::{check_split_keys, identify},
@@ -85,7 +85,7 @@ pub(crate) fn recover(
             [_] => Arc::clone(&engine),
             _ => Arc::new(RegionEngine::new(Arc::clone(&engine), region)),
         };
-        let own = Own { dir: &dir, engine, log: log.of(region.id) };
+        let own = Own { dir: &dir, engine, log: log.of(region.id), region };
         recovered.push(recover_region(config, own, transport.clone(), observer)?);
     }
     Ok(Recovered { regions: recovered, is_alone: transport.is_none() })
@@ -96,6 +96,7 @@ struct Own<'a> {
     dir: &'a Path,
     engine: Arc<dyn Engine>,
     log: RegionLog,
+    region: &'a Region,
 }
 
 /// After a power loss any of the batches may be missing that were written to the data since its last sync, with later
@@ -110,7 +111,7 @@ fn recover_region(
     transport: Option<Arc<dyn Transport>>,
     observer: &Observer,
 ) -> Result<RecoveredRegion, OpenError> {
-    let Own { dir, engine, log } = own;
+    let Own { dir, engine, log, region } = own;
     let corrupt = |what: String| OpenError::Corrupt { path: dir.to_owned(), what };
     let in_data = |error: Error| corrupt(error.to_string());
     let staging = Arc::new(Staging::new(Arc::clone(&engine)));
@@ -123,8 +124,7 @@ fn recover_region(
     }
     let saved = load_membership(&*data).map_err(in_data)?;
     let is_new = saved.is_none();
-    let membership =
-        saved.unwrap_or_else(|| Membership { members: voters(&config.voters), ..Membership::default() });
+    let membership = saved.unwrap_or_else(|| Membership::first(voters(&config.voters)));
     let members = membership.members.clone();
     // A start that applies the log again takes the applied index back for a while; the members stay those of a later entry.
     let seen = seen.max(membership.index);
@@ -154,6 +154,8 @@ fn recover_region(
     let synced = installed.map_or(synced, |new| new.position.index);
     let Position { index, term } = log.apply_behind(if planted!(TrustsAppliedIndex) { seen } else { synced });
     let state = ApplyState { index, term };
+    let epoch = RegionEpoch { conf_ver: membership.conf_ver, ..RegionEpoch::default() };
+    let current = CurrentRegion { region: region.clone(), epoch };
     let delegate = Delegate::new(state, membership, is_new);
     let applied = Arc::new(AtomicU64::new(state.index));
     log.set_snapshots(Snapshots::new(Arc::clone(&engine), Arc::clone(&staging), Arc::clone(&applied)));
@@ -162,7 +164,8 @@ fn recover_region(
         .map_err(|error| corrupt(format!("raft refuses the log: {error}")))?;
     let lease = LeaseTracker::new(config.lease());
     let transport = transport.unwrap_or_else(|| Arc::new(Nobody));
-    let peer = Peer::new(node, transport, lease, config.max_apply_bytes, clock::now(), observer.clone());
+    let outside = Outside { transport, observer: observer.clone() };
+    let peer = Peer::new(current, node, lease, config.max_apply_bytes, clock::now(), outside);
     Ok(RecoveredRegion { peer, delegate, data: RegionData { engine, applied }, truncated, staging })
 }
 

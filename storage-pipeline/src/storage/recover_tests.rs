@@ -87,7 +87,8 @@ fn data(state: ApplyState) -> MemoryEngine {
         batch.push(SHARED_NUMBERS[0].put(77));
     }
     batch.push(SHARED_NUMBERS[1].put(state.index));
-    let membership = Membership { members: voters(&[1, 2, 3]), index: 0 };
+    let conf_ver = if state == BEFORE { 3 } else { 7 };
+    let membership = Membership { conf_ver, ..Membership::first(voters(&[1, 2, 3])) };
     crate::apply::state::save_membership(&membership, &mut batch);
     state.save(None, &mut batch);
     engine.write(&batch).unwrap();
@@ -290,7 +291,7 @@ fn a_snapshot_of_which_a_chunk_is_missing_is_not_installed_and_the_next_one_repl
     staging.install(&manifest).unwrap();
     staging.finish(&manifest).unwrap();
     let keys: Vec<_> = contents(&*engine).into_iter().map(|(_, key, _)| key).collect();
-    assert_eq!(keys, [b"a", b"b", b"c"]);
+    assert_eq!(keys, [&b"a"[..], b"b", b"c", b"conf_ver"]);
     assert_eq!(staged(&*engine), 0);
 }
 
@@ -299,7 +300,7 @@ fn a_change_of_members_that_was_applied_stays_committed_while_the_log_is_applied
     // The start before this one applied the log again, from behind the change, and died.
     let engine = data(BEFORE);
     let mut batch = WriteBatch::default();
-    let membership = Membership { members: voters(&[1, 2]), index: 5 };
+    let membership = Membership { members: voters(&[1, 2]), index: 5, conf_ver: 2 };
     crate::apply::state::save_membership(&membership, &mut batch);
     engine.write(&batch).unwrap();
     let config = Config { voters: vec![1, 2, 3], ..Config::new("in-memory") };

@@ -1,15 +1,18 @@
 //! One region of an open store: its range, how far it is, who leads it, and who belongs to its group.
 
+use std::time::Duration;
+
 use callback_slot::WaitError;
 
 use crate::{
     apply::state::load_membership,
+    command::{Gc, Request},
     error::{Cause, Error, Outcome},
     local_reader::RegionReader,
     mailbox::Refused,
     members::{MemberChange, MemberChangeRefused, Members},
     raftstore::{msg::ChangeMembers, status::ReplicaStatus},
-    region::{FIRST_REGION, Region, Regions},
+    region::{FIRST_REGION, Region, RegionContext, RegionEpoch, Regions},
     storage::Storage,
     threads,
 };
@@ -75,6 +78,63 @@ impl Storage {
         &self.0.scheduler.regions
     }
 
+    /// Runs a command for a region that it names, in the epoch that it names or not at all, and calls back with its outcome,
+    /// within this time. A command that has no keys has to name its region where there are several.
+    ///
+    /// ```
+    /// use std::{sync::mpsc, time::Duration};
+    /// use storage_pipeline::{Config, Error, Outcome, Storage, command::RawGet};
+    /// use storage_pipeline::region::{RegionContext, RegionEpoch};
+    /// let dir = tempfile::tempdir()?;
+    /// let storage = Storage::open(Config::new(dir.path()))?;
+    /// let old = RegionEpoch { conf_ver: 9, version: 1 };
+    /// let (sender, answer) = mpsc::channel();
+    /// let named = RegionContext { id: 1, epoch: Some(old) };
+    /// storage.submit_in(named, RawGet { key: b"k".to_vec() }, Duration::from_secs(5), move |outcome| {
+    ///     sender.send(outcome).expect("somebody waits");
+    /// });
+    /// let Outcome::NotExecuted(Error::EpochNotMatch(current)) = answer.recv()? else { panic!("it is stale") };
+    /// assert_eq!(current.epoch, storage.regions().next().expect("one at least").epoch()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn submit_in<R: Request>(
+        &self,
+        named: RegionContext,
+        request: R,
+        timeout: Duration,
+        callback: impl FnOnce(Outcome<R::Output>) + Send + 'static,
+    ) {
+        self.submit_named(request, Some(named), timeout, callback);
+    }
+
+    /// Runs a command for a region that it names and waits for its outcome, at most the default timeout. As
+    /// [`submit_in`](Self::submit_in); where it may wait, as [`execute`](Self::execute).
+    pub fn execute_in<R: Request>(&self, named: RegionContext, request: R) -> Outcome<R::Output> {
+        if threads::is_pipeline() {
+            return Outcome::NotExecuted(Error::WouldBlockPipeline);
+        }
+        let (callback, reply) = callback_slot::reply();
+        self.submit_in(named, request, self.default_timeout(), move |outcome| callback.call(outcome));
+        reply.wait().expect("a callback runs exactly once, whatever becomes of its command")
+    }
+
+    /// Raises the safe point of every region, one after the other, the first one first: that one knows which timestamps were
+    /// given out. Reads below it are refused from then on; nothing is removed, which is done with [`Gc`] and the keys of
+    /// [`ScanGcKeys`](crate::command::ScanGcKeys). Returns the lowest safe point that a region has now. What is not applied in
+    /// one region is not tried in the later ones, and may be repeated.
+    pub fn raise_safe_point(&self, safe_point: u64) -> Outcome<u64> {
+        let mut lowest = u64::MAX;
+        for region in self.regions() {
+            let named = RegionContext { id: region.range().id, epoch: None };
+            match self.execute_in(named, Gc { safe_point, keys: Vec::new() }) {
+                Outcome::Applied(raised) => lowest = lowest.min(raised.safe_point),
+                Outcome::NotExecuted(error) => return Outcome::NotExecuted(error),
+                Outcome::Indeterminate(cause) => return Outcome::Indeterminate(cause),
+            }
+        }
+        Outcome::Applied(lowest)
+    }
+
     pub(super) fn first_region(&self) -> StoreRegion<'_> {
         StoreRegion { storage: self, at: 0 }
     }
@@ -90,6 +150,15 @@ impl<'a> StoreRegion<'a> {
     #[must_use]
     pub fn range(&self) -> &'a Region {
         &self.storage.0.scheduler.regions.all()[self.at]
+    }
+
+    /// Its epoch, as far as this replica has applied changes of its members.
+    ///
+    /// # Errors
+    /// The data engine's refusal, or [`Error::Corrupt`].
+    pub fn epoch(&self) -> Result<RegionEpoch, Error> {
+        let stored = load_membership(&*self.reader().engine.snapshot())?.unwrap_or_default();
+        Ok(RegionEpoch { conf_ver: stored.conf_ver, ..RegionEpoch::default() })
     }
 
     /// What this replica knows of the region's group.

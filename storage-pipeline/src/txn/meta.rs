@@ -17,6 +17,8 @@ pub enum Number {
     /// Entries up to this index are in the data for good: it was written behind a sync that covers them. Who finds an
     /// older one has lost the newer one and nothing else.
     Synced,
+    /// Counts the changes of a region's members; 1 where it was never set.
+    ConfVer,
 }
 
 impl Number {
@@ -28,6 +30,7 @@ impl Number {
             Self::TimestampBound => b"timestamp_bound",
             Self::Replica => b"replica",
             Self::Synced => b"synced",
+            Self::ConfVer => b"conf_ver",
         }
     }
 

@@ -2,20 +2,25 @@
 //! and money that moves between regions is neither lost nor made.
 
 use std::{
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
 
 use storage_pipeline::{
     CommandError, Error, Outcome, Storage, Transaction, TransactionError,
-    command::RawPut,
+    command::{Gc, RawCompareAndSwap, RawGet, RawPut},
     members::{MemberChange, Members},
+    observe::{FailPoint, Moment},
+    region::{RegionContext, RegionEpoch},
 };
 
 use crate::{
     group::{Group, in_every_mode_at_once},
-    support::{Answer, config, wait_for},
+    support::{Answer, Tested, config, in_every_mode, wait_for},
 };
 
 const WITHIN: Duration = Duration::from_secs(10);
@@ -98,11 +103,119 @@ fn a_region_without_a_quorum_or_a_leader_holds_up_no_other_and_its_members_are_i
     });
 }
 
+/// What a write, a read and one that reads before it writes come to in the second region, in this epoch, on whoever leads it.
+fn in_epoch(group: &Group, epoch: RegionEpoch) -> [Outcome<()>; 3] {
+    let named = RegionContext { id: 2, epoch: Some(epoch) };
+    let key = || b"k".to_vec();
+    let is_led = |outcome: &Outcome<()>| !matches!(outcome, Outcome::NotExecuted(Error::NotLeader { .. }));
+    loop {
+        if let Some(leader) = group.cluster.leader_of(2) {
+            let swap = RawCompareAndSwap { key: key(), previous: None, value: b"w".to_vec() };
+            let outcomes = [
+                leader.execute_in(named, RawPut { key: key(), value: b"v".to_vec() }).map(drop),
+                leader.execute_in(named, RawGet { key: key() }).map(drop),
+                leader.execute_in(named, swap).map(drop),
+            ];
+            if outcomes.iter().all(is_led) {
+                return outcomes;
+            }
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The second region takes what is for the epoch in which it is, and for no other.
+fn check_epochs(group: &Group, current: RegionEpoch) {
+    let RegionEpoch { conf_ver, version } = current;
+    let changed = [(conf_ver - 1, version), (conf_ver + 1, version), (conf_ver, version + 1)];
+    for (conf_ver, version) in changed {
+        for outcome in in_epoch(group, RegionEpoch { conf_ver, version }) {
+            let Outcome::NotExecuted(Error::EpochNotMatch(found)) = &outcome else { panic!("{outcome:?}") };
+            assert_eq!((found.epoch, found.region.id), (current, 2));
+            assert_eq!(
+                (found.region.start_key.as_slice(), found.region.end_key.as_slice()),
+                (&b"h"[..], &b"p"[..])
+            );
+        }
+    }
+    // Whoever has just begun to lead may be asked too early.
+    wait_for("a round in the current epoch", || in_epoch(group, current).iter().all(Outcome::is_applied));
+}
+
+#[test]
+fn a_stale_epoch_is_refused_by_reads_and_writes_and_survives_restarts_and_snapshots() {
+    in_every_mode_at_once(|mode| {
+        let mut config = config(mode, "in-memory".as_ref());
+        config.split_keys = vec![b"h".to_vec(), b"p".to_vec()];
+        config.log_gc_entries = 10;
+        config.log_gc_size_limit = 0;
+        let mut group = Group::with_config(config);
+        let first = RegionEpoch::default();
+        put(&group, "k");
+        // One that is away gets it with a snapshot later, and leads then.
+        let has_at_most = group.cluster.replica(3).unwrap().region(2).unwrap().applied_index() + 100;
+        group.lose_power(3);
+        for (changes, conf_ver) in [([MemberChange::AddLearner(9)], 2), ([MemberChange::Remove(9)], 3)] {
+            change(&group, 2, &changes);
+            let leader = group.cluster.leader_of(2).expect("it has just changed").clone();
+            wait_for("the change", || leader.region(2).unwrap().epoch().unwrap().conf_ver == conf_ver);
+        }
+        let current = RegionEpoch { conf_ver: 3, ..first };
+        check_epochs(&group, current);
+        // The others' epochs are their own.
+        let other = group.cluster.wait_for_leaders(WITHIN).expect("all three")[0].clone();
+        assert_eq!(other.region(1).unwrap().epoch(), Ok(first));
+        let named = RegionContext { id: 4, epoch: None };
+        let unknown = other.execute_in(named, RawGet { key: b"k".to_vec() });
+        assert_eq!(unknown, Outcome::NotExecuted(Error::RegionNotFound { region: 4 }));
+        drop(other);
+        let forgotten = || {
+            put(&group, "k-more");
+            let leader = group.cluster.leader_of(2).expect("it has just taken a write").status().replica;
+            let recorder = group.recorder(leader);
+            let is = |moment: &Moment| matches!(moment, Moment::Truncating { region: 2, index } if *index > has_at_most);
+            recorder.moments().iter().any(|(_, moment)| is(moment))
+        };
+        wait_for("entries that replica 3 lacks to be forgotten", forgotten);
+        group.cluster.start(3).unwrap();
+        let has = || group.cluster.replica(3).unwrap().region(2).unwrap().epoch() == Ok(current);
+        wait_for("the epoch at replica 3", has);
+        let is_install = |moment: &Moment| matches!(moment, Moment::SnapshotInstalling { region: 2, .. });
+        let installs = group.recorder(3).moments().iter().filter(|(_, moment)| is_install(moment)).count();
+        assert!(installs > 0, "it came with a snapshot");
+        group.cluster.wait_until_leads_all(3, WITHIN).expect("replica 3 can lead");
+        check_epochs(&group, current);
+        group.finish();
+    });
+}
+
+#[test]
+fn the_safe_point_of_every_region_rises_and_a_command_without_keys_names_its_region() {
+    in_every_mode(|mode, dir| {
+        let mut config = config(mode, dir);
+        config.split_keys = vec![b"h".to_vec(), b"p".to_vec()];
+        let tested = Tested::open(config);
+        let old = tested.storage.begin().into_result().unwrap();
+        let gc = || Gc { safe_point: old.start_ts() + 1, keys: Vec::new() };
+        assert_eq!(tested.storage.execute(gc()), Outcome::NotExecuted(Error::RegionNotNamed));
+        for key in ["a", "k", "z"] {
+            assert_eq!(old.get(key.as_bytes()), Ok(None));
+        }
+        let raised = tested.storage.raise_safe_point(old.start_ts() + 1);
+        assert_eq!(raised, Outcome::Applied(old.start_ts() + 1));
+        for key in ["a", "k", "z"] {
+            let refused = old.get(key.as_bytes());
+            assert!(matches!(refused, Err(CommandError::NotExecuted(Error::GcTooEarly { .. }))), "{key}");
+        }
+        let future = tested.storage.raise_safe_point(u64::MAX);
+        assert!(matches!(future, Outcome::NotExecuted(Error::InvalidCommand(_))), "{future:?}");
+        drop(old);
+        tested.finish();
+    });
+}
+
 #[test]
 fn a_callback_that_blocks_the_raftstore_for_one_region_does_not_keep_anothers_entries_from_apply() {
-    use crate::support::{Tested, in_every_mode};
-    use std::sync::Arc;
-    use storage_pipeline::observe::{FailPoint, Moment};
     in_every_mode(|mode, dir| {
         let mut config = config(mode, dir);
         config.split_keys = vec![b"h".to_vec()];

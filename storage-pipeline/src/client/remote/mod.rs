@@ -118,7 +118,7 @@ impl Client {
     }
 
     async fn run(&self, command: Command, timeout: Duration) -> Outcome<Response> {
-        match self.0.regions.of_command(&command) {
+        match self.0.regions.of_command(&command, None) {
             Ok(region) => self.ask(region, Ask::command(command), timeout).await,
             Err(error) => Outcome::NotExecuted(error),
         }

@@ -160,6 +160,9 @@ fn again(error: &Error, names_leader: bool) -> Option<Whom> {
         Error::InvalidCommand(_)
         | Error::DeadlineExceeded
         | Error::KeyNotInRegion { .. }
+        | Error::RegionNotFound { .. }
+        | Error::RegionNotNamed
+        | Error::EpochNotMatch(_)
         | Error::KeyIsLocked(_)
         | Error::WriteConflict(_)
         | Error::TxnLockNotFound { .. }

@@ -10,8 +10,9 @@ use crate::apply::membership::Membership;
 
 #[derive(Default)]
 pub(super) struct SameMembers {
-    /// By the index of the entry that made them; those with which the group begins are of entry 0.
-    made: BTreeMap<u64, ConfState>,
+    /// By the index of the entry that made them, with the number of changes until then; those with which the group begins are
+    /// of entry 0.
+    made: BTreeMap<u64, (ConfState, u64)>,
     /// Which entry has made those in the data of each life of each replica.
     saved: BTreeMap<Who, u64>,
 }
@@ -31,14 +32,22 @@ impl Invariant for SameMembers {
 
 impl SameMembers {
     fn check_data(&mut self, who: Who, membership: &Membership) -> Result<(), String> {
-        let Membership { index, ref members } = *membership;
+        let Membership { index, ref members, conf_ver } = *membership;
         self.saved.insert(who, index);
-        let known = self.made.entry(index).or_insert_with(|| sorted(members.clone()));
-        if *known == sorted(members.clone()) {
-            return Ok(());
+        let own = (sorted(members.clone()), conf_ver);
+        let known = self.made.entry(index).or_insert_with(|| own.clone());
+        if *known == own {
+            let before = self.made.range(..index).next_back();
+            return match before {
+                Some((_, (_, before))) if *before > conf_ver => Err(format!(
+                    "replica {} counts {conf_ver} changes at entry {index}, and there were {before} before",
+                    who.replica
+                )),
+                _ => Ok(()),
+            };
         }
         Err(format!(
-            "entry {index} makes {members:?} the members at replica {}, and made {known:?} elsewhere",
+            "entry {index} makes {members:?} the members at replica {}, change {conf_ver}, and made {known:?} elsewhere",
             who.replica
         ))
     }
@@ -50,7 +59,7 @@ impl SameMembers {
         let told = raft.raft_log.applied.max(snapshot.as_ref().map_or(0, |of| of.get_metadata().index));
         // A start tells raft of all that is in the data, and applies a part of that again.
         let is_ahead = self.saved.get(&acted.who).is_none_or(|saved| *saved > told);
-        let Some((index, made)) = self.made.range(..=told).next_back().filter(|_| !is_ahead) else {
+        let Some((index, (made, _))) = self.made.range(..=told).next_back().filter(|_| !is_ahead) else {
             return Ok(());
         };
         let known = sorted(raft.prs().conf().to_conf_state());

@@ -142,7 +142,7 @@ impl World {
         let (deadline, events) = (node.time(now) + asked.timeout, life.events.clone());
         let before = life.rooms.scheduler.next_cid();
         self.cids.insert((who, before), number);
-        life.rooms.scheduler.submit(asked.command, deadline, move |reply| {
+        life.rooms.scheduler.submit(asked.command, None, deadline, move |reply| {
             events.push(Event::Told { operation: number, reply });
         });
         self.acted(to)
