@@ -96,6 +96,8 @@ mod switch {
         ChangesAgain,
         /// Raft is told of changes of members that a snapshot stands for.
         ToldBehindSnapshot,
+        /// Of what several regions write to the log at once only the first one's part is written.
+        WritesOneRegion,
     }
 
     impl fmt::Display for Planted {

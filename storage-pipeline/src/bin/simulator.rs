@@ -165,6 +165,7 @@ struct Total {
     snapshots: u64,
     faults: BTreeMap<&'static str, u64>,
     clusters: BTreeMap<(u64, String), u64>,
+    regions: BTreeMap<usize, u64>,
 }
 
 impl Total {
@@ -180,6 +181,7 @@ impl Total {
         self.snapshots += report.snapshots;
         report.faults.iter().for_each(|(kind, count)| *self.faults.entry(kind).or_default() += count);
         *self.clusters.entry((report.replicas, report.mode.to_string())).or_default() += 1;
+        *self.regions.entry(report.regions).or_default() += 1;
     }
 
     fn print(&self, first: u64, took: Duration) {
@@ -202,6 +204,11 @@ impl Total {
         );
         let clusters =
             self.clusters.iter().map(|((replicas, mode), count)| format!("{count} x {replicas} {mode}"));
-        println!("clusters: {}", clusters.collect::<Vec<_>>().join(", "));
+        let regions = self.regions.iter().map(|(regions, count)| format!("{count} of {regions} regions"));
+        println!(
+            "clusters: {}; {}",
+            clusters.collect::<Vec<_>>().join(", "),
+            regions.collect::<Vec<_>>().join(", ")
+        );
     }
 }

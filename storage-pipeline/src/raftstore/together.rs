@@ -3,6 +3,7 @@
 
 use crate::{
     engine::EngineError,
+    planted::planted,
     raftstore::peer::{Effects, Peer},
 };
 
@@ -39,7 +40,8 @@ fn write<T>(all: &mut [T], part: &impl Fn(&mut T) -> (&mut Peer, &mut Effects)) 
     let logs = all.iter_mut().map(|each| part(each).0.node.store()).collect::<Vec<_>>();
     let writes: Vec<_> = logs.iter().filter_map(|log| log.staged()).collect();
     let Some(log) = logs.first().filter(|_| !writes.is_empty()) else { return Ok(()) };
-    let result = log.engine().write(&writes);
+    let count = if planted!(WritesOneRegion) { 1 } else { writes.len() };
+    let result = log.engine().write(&writes[..count]);
     all.iter_mut().for_each(|each| part(each).0.node.mut_store().written(&result));
     result
 }

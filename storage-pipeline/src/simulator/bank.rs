@@ -81,8 +81,11 @@ impl Teller {
     /// Reads accounts, and writes down what it read.
     async fn read(&self, numbers: &[u32], read_ts: u64) -> Result<Vec<i64>, GivenUp> {
         let keys: Vec<_> = numbers.iter().map(|number| account(*number)).collect();
-        let request = |bypass_locks| BatchGet { keys: keys.clone(), read_ts, bypass_locks };
-        let pairs = self.past_locks(Some(read_ts), request).await?;
+        let mut pairs = Vec::new();
+        for keys in self.port.by_region(keys.clone(), Vec::clone) {
+            let request = |bypass_locks| BatchGet { keys: keys.clone(), read_ts, bypass_locks };
+            pairs.extend(self.past_locks(Some(read_ts), request).await?);
+        }
         let balances: Vec<_> = keys
             .iter()
             .map(|key| pairs.iter().find(|pair| pair.key == *key))
@@ -110,25 +113,35 @@ impl Teller {
             |number, balance: i64| Mutation::Put { key: account(number), value: balance.to_string().into() };
         let mutations = vec![put(from, balances[0] - amount), put(to, balances[1] + amount)];
         self.ledger.borrow_mut().begin(start_ts);
-        let prewrite = |_| Prewrite {
-            mutations: mutations.clone(),
-            primary: account(from),
-            start_ts,
-            lock_ttl_ms: LOCK_TTL_MS,
-            txn_size: 2,
-            min_commit_ts: 0,
-        };
-        let prewritten = self.past_locks(None, prewrite).await;
+        let prewritten = self.prewrite(mutations, start_ts).await;
         if prewritten.is_err() || self.gives_up() {
             // No commit was or will be proposed.
             self.ledger.borrow_mut().decide(start_ts, Fate::Aborted);
             if !self.gives_up() {
-                let keys = vec![account(from), account(to)];
-                let _ = self.port.insist(Rollback { keys, start_ts }, 2).await;
+                for keys in self.port.by_region(vec![account(from), account(to)], Vec::clone) {
+                    let _ = self.port.insist(Rollback { keys, start_ts }, 2).await;
+                }
             }
             return Err(GivenUp);
         }
         self.commit(start_ts, from, to).await
+    }
+
+    /// Locks the keys, region by region. The first one is the primary key.
+    async fn prewrite(&self, mutations: Vec<Mutation>, start_ts: u64) -> Result<(), GivenUp> {
+        let primary = mutations[0].key().to_vec();
+        for mutations in self.port.by_region(mutations, |mutation| mutation.key().to_vec()) {
+            let prewrite = |_| Prewrite {
+                mutations: mutations.clone(),
+                primary: primary.clone(),
+                start_ts,
+                lock_ttl_ms: LOCK_TTL_MS,
+                txn_size: 2,
+                min_commit_ts: 0,
+            };
+            self.past_locks(None, prewrite).await?;
+        }
+        Ok(())
     }
 
     async fn commit(&self, start_ts: u64, primary: u32, secondary: u32) -> Result<(), GivenUp> {

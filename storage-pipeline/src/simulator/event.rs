@@ -19,8 +19,8 @@ use crate::{
 
 /// Something that happened.
 pub(super) enum Event {
-    /// Raft sent a message.
-    Sent(Message),
+    /// Raft sent a message about a region.
+    Sent(u64, Message),
     /// A part of a snapshot was sent.
     SentChunk(SnapshotChunk),
     /// The replica reached a moment.
@@ -50,8 +50,8 @@ impl Events {
 }
 
 impl Transport for Events {
-    fn send(&self, _: u64, messages: Vec<Message>) {
-        messages.into_iter().for_each(|message| self.push(Event::Sent(message)));
+    fn send(&self, region: u64, messages: Vec<Message>) {
+        messages.into_iter().for_each(|message| self.push(Event::Sent(region, message)));
     }
 
     fn send_chunk(&self, chunk: SnapshotChunk) -> Result<(), MessageRefused> {

@@ -48,8 +48,8 @@ pub(super) struct Life {
     pub(super) ended: [bool; Room::ALL.len()],
     /// The room that a close has come to.
     pub(super) closing: Option<Room>,
-    term: u64,
-    election_ticks: usize,
+    /// For each region its term, and the ticks after which it asks for votes in it.
+    terms: Vec<(u64, usize)>,
 }
 
 impl Life {
@@ -71,9 +71,9 @@ impl Life {
             next_maintenance: now + MAINTENANCE,
             ended: [false; Room::ALL.len()],
             closing: None,
-            term: 0,
-            election_ticks: config.election_ticks,
+            terms: Vec::new(),
         };
+        life.terms.resize(life.rooms.store.regions.len(), (0, config.election_ticks));
         life.choose_election_timeout(random);
         if let Err(error) = life.rooms.store.begin() {
             life.fail(&error);
@@ -206,12 +206,13 @@ impl Life {
     /// at it before its next tick.
     fn choose_election_timeout(&mut self, random: &mut Random) {
         let least = self.rooms.scheduler.config.election_ticks;
-        let term = self.rooms.store.regions[0].peer.raft().term;
-        if term != self.term || self.election_ticks == 0 {
-            self.term = term;
-            self.election_ticks = least + random.below(least);
+        for (region, (known, ticks)) in self.rooms.store.regions.iter_mut().zip(&mut self.terms) {
+            let term = region.peer.raft().term;
+            if term != *known {
+                (*known, *ticks) = (term, least + random.below(least));
+            }
+            region.peer.set_election_timeout(*ticks);
         }
-        self.rooms.store.regions[0].peer.set_election_timeout(self.election_ticks);
     }
 }
 

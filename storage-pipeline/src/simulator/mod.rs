@@ -63,6 +63,8 @@ pub struct Report {
     pub seed: u64,
     /// Replicas in the cluster.
     pub replicas: u64,
+    /// Regions of each.
+    pub regions: usize,
     /// The completion mode of all of them.
     pub mode: CompletionMode,
     /// Turns, arrivals and whatever else happened.

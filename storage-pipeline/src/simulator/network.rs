@@ -17,7 +17,8 @@ use crate::{
 /// What one replica sends to another.
 #[derive(Clone)]
 pub(super) enum Parcel {
-    Message(Box<Message>),
+    /// With the region that it is about.
+    Message(u64, Box<Message>),
     Chunk(SnapshotChunk),
 }
 
@@ -53,11 +54,11 @@ impl Default for Quality {
 }
 
 impl Network {
-    /// Takes a message that was sent now.
-    pub(super) fn send(&mut self, message: Message, now: Duration, random: &mut Random) {
+    /// Takes a message about a region that was sent now.
+    pub(super) fn send(&mut self, region: u64, message: Message, now: Duration, random: &mut Random) {
         let link = (message.from, message.to);
         let is_part = message.get_msg_type() == MessageType::MsgSnapshot;
-        self.send_parcel(link, Parcel::Message(Box::new(message)), is_part, now, random);
+        self.send_parcel(link, Parcel::Message(region, Box::new(message)), is_part, now, random);
     }
 
     /// Takes a part of a snapshot that was sent now.

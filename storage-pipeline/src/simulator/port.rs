@@ -13,6 +13,7 @@ use crate::{
     command::Request,
     command::{Command, Response},
     error::Error,
+    region::{FIRST_REGION, Region, Regions},
     scheduler::task::Reply,
     simulator::random::Random,
 };
@@ -47,8 +48,9 @@ pub(super) struct Port {
     pub(super) random: RefCell<Random>,
     /// How far the wall clock of this client is ahead of the cluster's time, in milliseconds.
     pub(super) wall_ahead_ms: Rc<Cell<i64>>,
-    /// The replica that it believes to lead.
-    home: Cell<u64>,
+    pub(super) regions: Rc<Regions>,
+    /// The replica that it believes to lead, for each region.
+    homes: Box<[Cell<u64>]>,
 }
 
 /// An answer, and when it came.
@@ -69,13 +71,15 @@ pub(super) enum Known<T> {
 impl Port {
     pub(super) fn new(
         replicas: u64,
+        regions: &Rc<Regions>,
         seed: u64,
         now: &Rc<Cell<Duration>>,
         beats: &Rc<Cell<u64>>,
         wall_ahead_ms: &Rc<Cell<i64>>,
     ) -> Self {
         let mut random = Random::new(seed);
-        let home = Cell::new(1 + random.below(replicas as usize) as u64);
+        let home = |_: &Region| Cell::new(1 + random.below(replicas as usize) as u64);
+        let homes = regions.all().iter().map(home).collect();
         Self {
             replicas,
             asked: RefCell::default(),
@@ -85,8 +89,22 @@ impl Port {
             beats: Rc::clone(beats),
             random: RefCell::new(random),
             wall_ahead_ms: Rc::clone(wall_ahead_ms),
-            home,
+            regions: Rc::clone(regions),
+            homes,
         }
+    }
+
+    /// The same things, together with those of one region, for each of which a command is needed. The first one's are first.
+    pub(super) fn by_region<T>(&self, things: Vec<T>, key: impl Fn(&T) -> Vec<u8>) -> Vec<Vec<T>> {
+        let mut groups: Vec<(u64, Vec<T>)> = Vec::new();
+        for thing in things {
+            let region = self.regions.of_key(&key(&thing)).id;
+            match groups.iter_mut().find(|(of, _)| *of == region) {
+                Some((_, group)) => group.push(thing),
+                None => groups.push((region, vec![thing])),
+            }
+        }
+        groups.into_iter().map(|(_, group)| group).collect()
     }
 
     /// Sleeps.
@@ -112,11 +130,14 @@ impl Port {
             }
         };
         let called = beat(&self.beats);
+        let command = request.into();
+        let region = self.regions.of_command(&command, None).expect("a client asks one region at a time");
+        let home = &self.homes[(region - FIRST_REGION) as usize];
         // A client that has not heard of a new leader asks the old one, which is where a lease that lasts too long shows.
         if self.random.borrow_mut().one_in(4) {
-            self.look_anywhere();
+            self.move_anywhere(home);
         }
-        let asked = Asked { replica: self.home.get(), command: request.into(), timeout };
+        let asked = Asked { replica: home.get(), command, timeout };
         *self.asked.borrow_mut() = Some(asked);
         let (heard, returned) = poll_fn(|_| match self.heard.take() {
             Some(heard) => Poll::Ready(heard),
@@ -129,7 +150,7 @@ impl Port {
             Heard::NobodyThere => Known::NotExecuted(None),
             Heard::Told(Reply::Indeterminate(_)) | Heard::Lost => Known::Unknown,
         };
-        self.look_elsewhere(&outcome);
+        self.look_elsewhere(home, &outcome);
         Answer { outcome, called, returned }
     }
 
@@ -148,18 +169,22 @@ impl Port {
         if unknown { Known::Unknown } else { Known::NotExecuted(None) }
     }
 
-    fn look_elsewhere<T>(&self, outcome: &Known<T>) {
+    fn look_elsewhere<T>(&self, home: &Cell<u64>, outcome: &Known<T>) {
         match outcome {
-            Known::NotExecuted(Some(Error::NotLeader { leader: Some(leader) })) => self.home.set(*leader),
-            Known::NotExecuted(error) if error.as_ref().is_none_or(is_passing) => self.look_anywhere(),
-            Known::Unknown => self.look_anywhere(),
+            Known::NotExecuted(Some(Error::NotLeader { leader: Some(leader) })) => home.set(*leader),
+            Known::NotExecuted(error) if error.as_ref().is_none_or(is_passing) => self.move_anywhere(home),
+            Known::Unknown => self.move_anywhere(home),
             _ => {}
         }
     }
 
-    /// Believes any replica to lead.
+    /// Believes any replica to lead each region.
     pub(super) fn look_anywhere(&self) {
-        self.home.set(1 + self.random.borrow_mut().below(self.replicas as usize) as u64);
+        self.homes.iter().for_each(|home| self.move_anywhere(home));
+    }
+
+    fn move_anywhere(&self, home: &Cell<u64>) {
+        home.set(1 + self.random.borrow_mut().below(self.replicas as usize) as u64);
     }
 }
 

@@ -29,6 +29,8 @@ pub(super) use agreement::check as check_agreement;
 
 /// A command that a client submitted.
 pub(super) struct Operation {
+    /// The region that it is for.
+    pub(super) region: u64,
     pub(super) hashes: Box<[u64]>,
     pub(super) replies: u32,
     /// Whether the replica died with it.
@@ -52,7 +54,8 @@ pub(super) enum Deed {
     },
 }
 
-/// What a replica looks like after it has acted.
+/// What a region of a replica looks like after that has acted. Each region has invariants of its own, so that none of them
+/// needs to know of the others.
 pub(super) struct Acted<'a> {
     pub(super) who: Who,
     pub(super) deeds: &'a [Deed],

@@ -94,28 +94,30 @@ impl World {
     fn deliver(&mut self) {
         let now = self.now.get();
         match self.network.arrived(now) {
-            Some(Parcel::Message(message)) => self.deliver_message(*message),
+            Some(Parcel::Message(region, message)) => self.deliver_message(region, *message),
             Some(Parcel::Chunk(chunk)) => self.deliver_chunk(&chunk),
             None => {}
         }
     }
 
     fn deliver_chunk(&mut self, chunk: &SnapshotChunk) {
-        let SnapshotChunk { from, to, number, position, .. } = *chunk;
+        let SnapshotChunk { region, from, to, number, position, .. } = *chunk;
         let Some(life) = &self.nodes[to as usize - 1].life else { return };
-        self.trace.line(self.now.get(), || format!("{from} -> {to}: chunk {number} of {position:?}"));
+        self.trace.line(self.now.get(), || {
+            format!("region {region}, {from} -> {to}: chunk {number} of {position:?}")
+        });
         // One that is not kept is missed when the snapshot is to be installed.
-        let _ = life.rooms.appliers[0].regions[0].staging.stage(chunk);
+        let _ = life.rooms.appliers[0].regions[(region - FIRST_REGION) as usize].staging.stage(chunk);
     }
 
-    fn deliver_message(&mut self, message: Message) {
+    fn deliver_message(&mut self, region: u64, message: Message) {
         let now = self.now.get();
         let node = &self.nodes[message.to as usize - 1];
         let Some(life) = &node.life else { return };
-        self.trace.line(now, || words(&message));
+        self.trace.line(now, || format!("region {region}, {}", words(&message)));
         if transport::check(&message, node.id).is_ok() {
             // A full mailbox loses it, and raft sends it again.
-            let _ = life.rooms.scheduler.reader.of(FIRST_REGION).router.raft(message);
+            let _ = life.rooms.scheduler.reader.of(region).router.raft(message);
         }
     }
 
@@ -136,7 +138,8 @@ impl World {
         let who = Who { replica: node.id, life: node.lives };
         client.waits_for = Some(number);
         let hashes = asked.command.latch_hashes();
-        self.operations.insert(number, Operation { hashes, replies: 0, lost: false });
+        let region = self.regions.of_command(&asked.command, None).expect("it was asked for one region");
+        self.operations.insert(number, Operation { region, hashes, replies: 0, lost: false });
         self.owners.insert(number, (at, who));
         node.give_time(now);
         let (deadline, events) = (node.time(now) + asked.timeout, life.events.clone());

@@ -1,8 +1,10 @@
 //! How replicas start and end, and the faults that befall them.
 
+use std::{collections::BTreeSet, time::Duration};
+
 use callback_slot::Callback;
 
-use super::{Violation, World, violation};
+use super::{Violation, World, violation, watch};
 use crate::{
     members::{MemberChange, Members},
     raftstore::msg::ChangeMembers,
@@ -66,30 +68,55 @@ impl World {
         Ok(())
     }
 
-    /// The replica that leads. Where one does not know yet that it was deposed, that is the one of the latest term.
-    pub(super) fn leader(&self) -> Option<u64> {
+    /// The replica that leads a region. Where one does not know yet that it was deposed, that is the one of the latest term.
+    pub(super) fn leader(&self, region: u64) -> Option<u64> {
         let lives = self.nodes.iter().filter_map(|node| node.life.as_ref().map(|life| (node.id, life)));
-        let leaders = lives.filter_map(|(id, life)| Some((life.rooms.store.regions[0].peer.led_term()?, id)));
+        let leaders = lives.filter_map(|(id, life)| Some((life.peer(region).led_term()?, id)));
         leaders.max_by_key(|(term, _)| *term).map(|(_, id)| id)
     }
 
-    /// Asks the leader for other members. What comes of it is seen in the data.
-    pub(super) fn change_members(&self, changes: &[MemberChange]) {
-        let leader = self.leader().and_then(|leader| self.nodes[leader as usize - 1].life.as_ref());
-        if let Some(leader) = leader {
+    fn leading_life(&self, region: u64) -> Option<&Life> {
+        self.nodes[self.leader(region)? as usize - 1].life.as_ref()
+    }
+
+    /// Asks a region's leader for other members. What comes of it is seen in the data.
+    pub(super) fn change_members(&self, region: u64, changes: &[MemberChange]) {
+        if let Some(leader) = self.leading_life(region) {
             let wish = ChangeMembers { changes: changes.to_vec(), callback: Callback::new(drop) };
             // One for which there is no room is not fulfilled.
-            let _ = leader.rooms.scheduler.reader.of(FIRST_REGION).router.change_members(wish);
+            let _ = leader.rooms.scheduler.reader.of(region).router.change_members(wish);
         }
+    }
+
+    /// Makes all replicas voters of every region again.
+    pub(super) fn gather(&mut self, end: Duration) -> Result<(), Violation> {
+        let all: BTreeSet<_> = (1..=self.nodes.len() as u64).collect();
+        for region in FIRST_REGION..FIRST_REGION + self.regions.all().len() as u64 {
+            while let Some(missing) = self.missing(region, &all)? {
+                let pause = self.now.get() + Duration::from_millis(50);
+                self.change_members(region, &[MemberChange::AddVoter(missing)]);
+                self.until("all replicas are voters", end, |world| world.now.get() > pause)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first replica that does not vote, as the leader's data has it, or any where nobody leads or the members are joint.
+    fn missing(&self, region: u64, all: &BTreeSet<u64>) -> Result<Option<u64>, Violation> {
+        let Some(leader) = self.leader(region) else { return Ok(all.first().copied()) };
+        let membership = watch::members(&self.nodes[leader as usize - 1], region)?.unwrap_or_default();
+        let members = Members::from(&membership.members);
+        let missing = all.difference(&members.voters).next().copied();
+        Ok(missing.or(members.outgoing.first().copied()))
     }
 
     /// Plans what goes wrong next.
     pub(super) fn plan_fault(&mut self) {
         if self.coming.is_empty() {
-            let leader = self.leader();
-            let members = leader.and_then(|leader| self.nodes[leader as usize - 1].life.as_ref());
-            let members =
-                members.map(|life| life.rooms.store.regions[0].peer.raft().prs().conf().to_conf_state());
+            self.stormy = FIRST_REGION + self.random.below(self.regions.all().len()) as u64;
+            let leader = self.leader(self.stormy);
+            let members = self.leading_life(self.stormy);
+            let members = members.map(|life| life.peer(self.stormy).raft().prs().conf().to_conf_state());
             let sight = Sight {
                 replicas: self.nodes.len() as u64,
                 leader,
@@ -160,12 +187,11 @@ impl World {
                 }
             }
             Fault::Transfer { to } => {
-                let leader = self.leader().and_then(|leader| self.nodes[leader as usize - 1].life.as_ref());
-                if let Some(leader) = leader {
-                    leader.rooms.scheduler.reader.of(FIRST_REGION).router.transfer_leader(to);
+                if let Some(leader) = self.leading_life(self.stormy) {
+                    leader.rooms.scheduler.reader.of(self.stormy).router.transfer_leader(to);
                 }
             }
-            Fault::Members { ref changes } => self.change_members(changes),
+            Fault::Members { ref changes } => self.change_members(self.stormy, changes),
             Fault::WallClock { ahead_ms } => self.wall_ahead_ms.set(ahead_ms),
         }
         Ok(())

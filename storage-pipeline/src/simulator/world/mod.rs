@@ -3,7 +3,7 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, VecDeque},
     future::Future,
     pin::Pin,
     rc::Rc,
@@ -14,7 +14,7 @@ use crate::{
     clock,
     completion_mode::CompletionMode,
     config::{Config, ReadPolicy},
-    members::{MemberChange, Members},
+    region::{FIRST_REGION, Regions},
     simulator::{
         Options, Report, bank,
         invariants::{
@@ -36,6 +36,9 @@ mod watch;
 
 /// How long things may go wrong.
 const STORM: Duration = Duration::from_millis(2500);
+/// Where a store is split: between accounts that one transfer is of, between raw keys, between both, or nowhere.
+const SPLITS: [&[&str]; 6] =
+    [&[], &[], &["account-2"], &["raw-1"], &["account-1", "raw-1"], &["account-2", "account-3"]];
 /// How long it may take afterwards until all is at rest.
 const CALM: Duration = Duration::from_secs(60);
 
@@ -64,8 +67,9 @@ pub(super) struct World {
     beats: Rc<Cell<u64>>,
     wall_ahead_ms: Rc<Cell<i64>>,
     nodes: Vec<Node>,
-    /// The log of each replica as it was last seen.
-    logs: Vec<Log>,
+    regions: Rc<Regions>,
+    /// The logs of each replica, one for each region, as they were last seen.
+    logs: Vec<Vec<Log>>,
     network: Network,
     clients: Vec<Client>,
     operations: BTreeMap<u64, Operation>,
@@ -73,10 +77,13 @@ pub(super) struct World {
     owners: BTreeMap<u64, (usize, Who)>,
     /// Commands by their numbers within the lives of the replicas.
     cids: BTreeMap<(Who, u64), u64>,
-    of_commands: Vec<Box<dyn Invariant>>,
-    of_raft: Vec<Box<dyn Invariant>>,
+    /// For each region.
+    of_commands: Vec<Vec<Box<dyn Invariant>>>,
+    of_raft: Vec<Vec<Box<dyn Invariant>>>,
     history: Rc<RefCell<History>>,
     ledger: Rc<RefCell<Ledger>>,
+    /// The region whose leader and members the next faults are about.
+    stormy: u64,
     next_fault: Option<(Duration, Fault)>,
     /// What goes wrong after that, each with the time until it since the one before.
     coming: VecDeque<(Duration, Fault)>,
@@ -101,9 +108,13 @@ impl World {
         group.election_ticks = 8;
         group.heartbeat_ticks = 2;
         group.stay_awake = Duration::ZERO;
+        group.apply_threads = 1;
+        group.split_keys = random.pick(&SPLITS).iter().map(|key| key.as_bytes().to_vec()).collect();
+        let regions = Rc::new(Regions::split_at(&group.split_keys));
+        let count = regions.all().len();
         let nodes: Vec<_> = (1..=replicas).map(|id| Node::new(id, &group, start, &mut random)).collect();
         let mut world = Self {
-            logs: vec![Log::default(); nodes.len()],
+            logs: vec![vec![Log::default(); count]; nodes.len()],
             nodes,
             now: Rc::default(),
             beats: Rc::default(),
@@ -113,15 +124,17 @@ impl World {
             operations: BTreeMap::new(),
             owners: BTreeMap::new(),
             cids: BTreeMap::new(),
-            of_commands: invariants::of_commands(),
-            of_raft: invariants::of_raft(),
+            of_commands: (0..count).map(|_| invariants::of_commands()).collect(),
+            of_raft: (0..count).map(|_| invariants::of_raft()).collect(),
+            stormy: FIRST_REGION,
             history: Rc::default(),
             ledger: Rc::default(),
             next_fault: None,
             coming: VecDeque::new(),
             is_calm: false,
-            report: Report { seed: options.seed, replicas, mode, ..Report::default() },
+            report: Report { seed: options.seed, replicas, regions: count, mode, ..Report::default() },
             trace: Trace::new(options.trace),
+            regions,
             random,
         };
         for _ in 0..6 {
@@ -137,7 +150,8 @@ impl World {
 
     fn add_client(&mut self, doing: impl FnOnce(Rc<Port>) -> Pin<Box<dyn Future<Output = ()>>>) {
         let (replicas, seed) = (self.nodes.len() as u64, self.random.seed());
-        let port = Rc::new(Port::new(replicas, seed, &self.now, &self.beats, &self.wall_ahead_ms));
+        let port =
+            Rc::new(Port::new(replicas, &self.regions, seed, &self.now, &self.beats, &self.wall_ahead_ms));
         let doing = doing(Rc::clone(&port));
         self.clients.push(Client { port, doing, is_done: false, waits_for: None });
     }
@@ -173,26 +187,6 @@ impl World {
         report.digest = self.trace.digest();
         report.trace = self.trace.take_lines();
         Ok(report)
-    }
-
-    /// Makes all replicas voters again.
-    fn gather(&mut self, end: Duration) -> Result<(), Violation> {
-        let all: BTreeSet<_> = (1..=self.nodes.len() as u64).collect();
-        while let Some(missing) = self.missing(&all)? {
-            let pause = self.now.get() + Duration::from_millis(50);
-            self.change_members(&[MemberChange::AddVoter(missing)]);
-            self.until("all replicas are voters", end, |world| world.now.get() > pause)?;
-        }
-        Ok(())
-    }
-
-    /// The first replica that does not vote, as the leader's data has it, or any where nobody leads or the members are joint.
-    fn missing(&self, all: &BTreeSet<u64>) -> Result<Option<u64>, Violation> {
-        let Some(leader) = self.leader() else { return Ok(all.first().copied()) };
-        let membership = watch::members(&self.nodes[leader as usize - 1])?.unwrap_or_default();
-        let members = Members::from(&membership.members);
-        let missing = all.difference(&members.voters).next().copied();
-        Ok(missing.or(members.outgoing.first().copied()))
     }
 
     /// What happened so far, for whoever asked for it.
