@@ -13,7 +13,9 @@ mod peer_queue;
 mod link;
 mod transport;
 mod raft_service;
+mod metrics;
 mod store_service;
+mod status;
 mod node;
 
 pub use config::{NodeConfig, NodeConfigError};

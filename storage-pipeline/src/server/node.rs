@@ -14,8 +14,10 @@ use super::{
     config::{NodeConfig, NodeConfigError},
     error::NodeError,
     handshake::Identity,
+    metrics::Metrics,
     phase::{self, Lever, Phase},
     raft_service::RaftService,
+    status::{self, StatusService},
     store_service::StoreService,
     transport::{GrpcTransport, LinkStatus},
     wire::{FRAME_OVERHEAD_BYTES, RaftServer},
@@ -62,6 +64,7 @@ const HANG_UP: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Node {
     address: SocketAddr,
+    status_address: Option<SocketAddr>,
     storage: Storage,
     transport: Arc<GrpcTransport>,
     lever: Lever,
@@ -92,6 +95,8 @@ impl Node {
         let refused = |source| NodeError::Listen { address: config.listen.clone(), source };
         let listener = runtime.block_on(TcpListener::bind(&config.listen)).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
+        let status = runtime.block_on(status::listen(&config))?;
+        let status_address = status.as_ref().and_then(|listener| listener.local_addr().ok());
         let (lever, watch) = phase::serving();
         let identity = Arc::new(Identity {
             cluster_id: config.cluster_id,
@@ -103,9 +108,17 @@ impl Node {
         let transport = GrpcTransport::start(&config, &identity, tls.as_ref(), runtime.handle(), &watch);
         let transport = Arc::new(transport.map_err(NodeError::Config)?);
         let parts = Parts::on_disk_with(&config.store.dir, config.store.raft_log).map_err(NodeError::Open)?;
+        let (metrics, observer) = Metrics::observing(&config, observer);
         let storage = Storage::open_replica(config.store.clone(), parts, transport.clone(), observer);
         let storage = storage.map_err(NodeError::Open)?;
-        let store = StoreService::new(&config, address, &identity, &storage, &watch).served();
+        let store = StoreService::new(&config, address, &identity, &storage, &watch);
+        let store = store.counted(metrics.as_ref()).served();
+        if let (Some(listener), Some(metrics)) = (status, metrics) {
+            let (identity, storage) = (Arc::clone(&identity), storage.clone());
+            let (transport, watch) = (Arc::clone(&transport), watch.clone());
+            let status = StatusService { identity, address, storage, transport, metrics, watch };
+            runtime.spawn(status.serve(listener));
+        }
         let raft = RaftService { identity, storage: storage.clone(), watch: watch.clone() };
         let raft =
             RaftServer::new(raft).max_decoding_message_size(config.max_message_bytes + FRAME_OVERHEAD_BYTES);
@@ -118,13 +131,28 @@ impl Node {
             .serve_with_incoming_shutdown(incoming, async move { stopped.stopped().await });
         let server = Some(runtime.spawn(server));
         let drain_timeout = config.drain_timeout;
-        Ok(Self { address, storage, transport, lever, server, drain_timeout, runtime: Some(runtime) })
+        Ok(Self {
+            address,
+            status_address,
+            storage,
+            transport,
+            lever,
+            server,
+            drain_timeout,
+            runtime: Some(runtime),
+        })
     }
 
     /// Where it listens, with the port that it got.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where it answers `/metrics` and `/status`, if it does.
+    #[must_use]
+    pub fn status_address(&self) -> Option<SocketAddr> {
+        self.status_address
     }
 
     /// Its replica of the store.

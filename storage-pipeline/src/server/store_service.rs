@@ -6,14 +6,14 @@ use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
 use prost::Message;
 use tonic::{Request, Response, Status};
 
-use super::{NodeConfig, handshake::Identity, phase::Watch};
+use super::{NodeConfig, handshake::Identity, metrics::Metrics, phase::Watch};
 use crate::{
     client::oracle::wall_clock,
     command::{self, AllocateTimestamps, Command, TimestampRange},
     error::{Error, InvalidCommand, Outcome},
     protocol::{
         PROTOCOL_VERSION, Refusal, Reply,
-        wire::{self, store_server::Store, store_server::StoreServer},
+        wire::{self, reply::Outcome as Of, store_server::Store, store_server::StoreServer},
     },
     storage::Storage,
     txn::timestamp,
@@ -35,6 +35,7 @@ pub(crate) struct StoreService {
     default_timeout: Duration,
     max_request_bytes: usize,
     max_reply_bytes: usize,
+    metrics: Option<Arc<Metrics>>,
 }
 
 impl StoreService {
@@ -56,7 +57,13 @@ impl StoreService {
             default_timeout: config.store.default_timeout,
             max_request_bytes: config.max_command_bytes.saturating_add(REQUEST_OVERHEAD_BYTES),
             max_reply_bytes: config.max_message_bytes,
+            metrics: None,
         }
+    }
+
+    /// Counts from now on how requests end.
+    pub(crate) fn counted(self, metrics: Option<&Arc<Metrics>>) -> Self {
+        Self { metrics: metrics.cloned(), ..self }
     }
 
     /// The service as the server takes it, with its bound of the size of a request.
@@ -116,6 +123,14 @@ impl StoreService {
         Reply { outcome, leader_address }.into()
     }
 
+    /// The answer as it leaves the node.
+    fn sent(&self, reply: wire::Reply) -> Response<wire::Reply> {
+        if let Some(metrics) = &self.metrics {
+            metrics.answered(kind_of(&reply));
+        }
+        Response::new(reply)
+    }
+
     /// The answer of a read, where a client takes that much. A read has no effect, so it can still be refused.
     fn within_size(&self, reply: wire::Reply) -> wire::Reply {
         let (size, limit) = (reply.encoded_len(), self.max_reply_bytes);
@@ -124,6 +139,16 @@ impl StoreService {
         }
         let why = InvalidCommand::TooLarge { field: "reply".into(), size, limit };
         self.answer(Ok(Outcome::NotExecuted(Error::InvalidCommand(why))))
+    }
+}
+
+/// What became of a request, in a word.
+fn kind_of(reply: &wire::Reply) -> &'static str {
+    match reply.outcome {
+        Some(Of::Applied(_)) => "applied",
+        Some(Of::NotExecuted(_)) => "not_executed",
+        Some(Of::Indeterminate(_)) => "indeterminate",
+        Some(Of::Refused(_)) | None => "refused",
     }
 }
 
@@ -158,7 +183,7 @@ impl Store for StoreService {
             Ok((command, timeout)) => self.answer(Ok(self.run(command, timeout).await)),
             Err(refusal) => self.answer(Err(refusal)),
         };
-        Ok(Response::new(reply))
+        Ok(self.sent(reply))
     }
 
     async fn timestamp(
@@ -171,7 +196,7 @@ impl Store for StoreService {
             })),
             Err(refusal) => Err(refusal),
         };
-        Ok(Response::new(self.answer(outcome)))
+        Ok(self.sent(self.answer(outcome)))
     }
 
     async fn regions(

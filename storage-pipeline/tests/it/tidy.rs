@@ -17,7 +17,7 @@ const FORBIDDEN: [(&str, &[&str]); 10] = [
     ("apply/", &["latches", "rocksdb::"]),
     ("raftstore/peer.rs", &["Instant::now", "std::thread", "Mailbox"]),
     ("raftstore/reads.rs", &["Instant", "std::thread", "Mailbox"]),
-    ("server/", &["latches", "rocksdb::"]),
+    ("server/", &["latches::", "rocksdb::"]),
     ("mailbox.rs", &["parking_lot::", "loom::", "std::sync::Mutex"]),
 ];
 

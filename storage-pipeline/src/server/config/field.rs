@@ -27,6 +27,7 @@ pub(super) const FIELDS: &[Field] = fields![
     "node_id" => |c, v| c.store.replica_id = count(v)?,
     "dir" => |c, v| c.store.dir = text(v)?.into(),
     "listen" => |c, v| c.listen = text(v)?.to_owned(),
+    "status_listen" => |c, v| c.status_listen = Some(text(v)?.to_owned()),
     "advertise" => |c, v| c.advertise = Some(text(v)?.to_owned()),
     "peers" => |c, v| c.peers = addresses(v)?,
     "voters" => |c, v| c.store.voters = ids(v)?,

@@ -45,6 +45,8 @@ pub struct NodeConfig {
     pub cluster_id: u64,
     /// Where it listens: a host and a port, which may be 0.
     pub listen: String,
+    /// Where it answers `/metrics` and `/status` over HTTP. `None`: nowhere, and nothing is measured.
+    pub status_listen: Option<String>,
     /// Where others reach it, if that is not where it listens.
     pub advertise: Option<String>,
     /// Where each node of the cluster can be reached, by id. This node may be among them.
@@ -79,6 +81,7 @@ impl Default for NodeConfig {
             cluster_id: 0,
             listen: String::new(),
             advertise: None,
+            status_listen: None,
             peers: BTreeMap::new(),
             tls: TlsFiles::default(),
             server_threads: 2,
@@ -130,6 +133,8 @@ impl NodeConfig {
         let out = |field, value: &dyn ToString, range: &str| {
             Err(ConfigError { field, value: value.to_string(), range: range.to_owned() })
         };
+        let is_address =
+            |address: &str| address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
         if self.cluster_id == 0 {
             return out("cluster_id", &0, "1 or more");
         }
@@ -139,11 +144,14 @@ impl NodeConfig {
         if self.store.dir.as_os_str().is_empty() {
             return out("dir", &"\"\"", "a directory");
         }
-        if self.listen.rsplit_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_err()) {
+        if !is_address(&self.listen) {
             return out("listen", &format!("\"{}\"", self.listen), "a host and a port");
         }
         if let Err(field) = self.tls.all() {
             return out(field, &"missing", "a file beside the two others");
+        }
+        if let Some(address) = self.status_listen.as_deref().filter(|address| !is_address(address)) {
+            return out("status_listen", &format!("\"{address}\""), "a host and a port");
         }
         let counts = [
             ("server_threads", self.server_threads, 1, 1024),

@@ -6,6 +6,8 @@ mod nodes;
 mod load;
 #[cfg(feature = "client")]
 mod client;
+#[cfg(feature = "client")]
+mod status;
 mod network;
 mod process;
 mod tls;
