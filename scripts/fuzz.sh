@@ -23,7 +23,7 @@ if [[ -f $target.dict ]]; then words=(-dict="$target.dict"); fi
 if ! cargo +nightly fuzz run --fuzz-dir . "$target" "$work/found" "seeds/$target" -- \
   -max_total_time="$seconds" -max_len=600 "${words[@]}" -print_final_stats=1 -verbosity=0 >"$work/log" 2>&1; then
   tail -n 60 "$work/log" >&2
-  echo "FAILED: $crate does not do with an input what $target says" >&2
+  echo "FAILED: $target of $crate does not build, or there is an input with which the crate does not do what it should" >&2
   exit 1
 fi
 inputs=$(sed -nE 's/^stat::number_of_executed_units: *([0-9]+)$/\1/p' "$work/log")
