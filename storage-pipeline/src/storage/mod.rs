@@ -1,9 +1,6 @@
 //! The front door: opens a store, takes commands, answers through callbacks or by blocking, closes.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 mod parts;
 mod open;
@@ -11,6 +8,7 @@ mod identity;
 pub(crate) mod recover;
 pub(crate) mod rooms;
 mod running;
+mod timestamps;
 mod raw;
 mod replica;
 mod region;
@@ -24,9 +22,8 @@ pub use region::StoreRegion;
 use running::Running;
 
 use crate::{
-    client::{oracle::TimestampOracle, transaction::Transaction},
     clock,
-    command::{AllocateTimestamps, Command, Request},
+    command::{Command, Request},
     config::Config,
     error::{Error, OpenError, Outcome},
     observe::Observe,
@@ -157,47 +154,6 @@ impl Storage {
                 R::output(response).expect("a command answers with the response that belongs to it")
             }));
         });
-    }
-
-    /// The source of timestamps for transactions.
-    #[must_use]
-    pub fn oracle(&self) -> &TimestampOracle {
-        &self.0.oracle
-    }
-
-    /// A timestamp greater than every one that was given out before, by whatever replica, in this store's whole life. Only
-    /// the leader gives any. Waits at most the default timeout; in a callback it is refused where it would wait.
-    pub fn timestamp(&self) -> Outcome<u64> {
-        self.timestamp_within(self.default_timeout())
-    }
-
-    /// As [`timestamp`](Self::timestamp), and waits at most this long.
-    pub fn timestamp_within(&self, timeout: Duration) -> Outcome<u64> {
-        if threads::is_pipeline() {
-            // Whoever extends the window may be waiting for this very thread.
-            let at_hand = self.timestamp_at_hand();
-            return at_hand.map_or(Outcome::NotExecuted(Error::WouldBlockPipeline), Outcome::Applied);
-        }
-        let now = Instant::now();
-        let until = now.checked_add(timeout).unwrap_or(now + FOREVER);
-        self.0.oracle.timestamp(
-            until,
-            || self.fence(),
-            |at_least, window| {
-                let left = until.saturating_duration_since(Instant::now());
-                self.execute_within(AllocateTimestamps { at_least, window }, left)
-            },
-        )
-    }
-
-    /// As [`timestamp`](Self::timestamp), where that waits for nobody.
-    pub(crate) fn timestamp_at_hand(&self) -> Option<u64> {
-        self.0.oracle.at_hand(|| self.fence())
-    }
-
-    /// Begins a transaction that reads the store as it is now.
-    pub fn begin(&self) -> Outcome<Transaction<Self>> {
-        self.timestamp().map(|start_ts| Transaction::new(self.clone(), start_ts))
     }
 
     pub(crate) fn default_timeout(&self) -> Duration {
