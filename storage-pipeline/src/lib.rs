@@ -41,6 +41,8 @@ pub mod engine;
 #[cfg(feature = "store")]
 pub(crate) mod maintenance;
 #[cfg(feature = "server")]
+pub mod check;
+#[cfg(feature = "server")]
 pub mod server;
 #[cfg(feature = "simulator")]
 pub mod simulator;

@@ -1,10 +1,21 @@
 //! A node of a cluster: `storage-pipeline serve --config FILE`. Ends with 0 when it was asked to stop, with 1 when it
 //! could not start or its store failed, and with 2 when its configuration or a flag is wrong.
+//!
+//! `storage-pipeline check DIR` looks at a store that is stopped. Ends with 0 when it is sound, with 1 when something is wrong
+//! with it, and with 2 when nothing can be said of it.
 
-use std::{io::Write, path::PathBuf, process::ExitCode, time::Duration};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
 
 use clap::{Args, Parser, Subcommand};
-use storage_pipeline::server::{Node, NodeConfig, NodeConfigError, NodeError};
+use storage_pipeline::{
+    check::{CheckedRegion, check},
+    server::{Node, NodeConfig, NodeConfigError, NodeError},
+};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     time::sleep,
@@ -29,6 +40,8 @@ struct Cli {
 enum Task {
     /// Runs a node until it is asked to stop, by SIGTERM or SIGINT.
     Serve(Serve),
+    /// Checks a store that is stopped, without changing it: whether it starts, and whether its records can be read.
+    Check(Check),
 }
 
 #[derive(Args)]
@@ -51,6 +64,15 @@ struct Serve {
     /// Any other field of the configuration.
     #[arg(long = "set", value_name = "FIELD=VALUE")]
     fields: Vec<String>,
+}
+
+#[derive(Args)]
+struct Check {
+    /// The data directory.
+    dir: PathBuf,
+    /// Where a copy is made for a while, best on the same file system; else beside the directory.
+    #[arg(long)]
+    scratch: Option<PathBuf>,
 }
 
 impl Serve {
@@ -81,10 +103,11 @@ impl Serve {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     tracing_subscriber::fmt().with_max_level(cli.log).with_writer(std::io::stderr).with_ansi(false).init();
-    let ended = match &cli.command {
-        Task::Serve(serve) => serve.read().map_err(NodeError::Config).and_then(run),
+    let serve = match &cli.command {
+        Task::Serve(serve) => serve,
+        Task::Check(check) => return look(check),
     };
-    match ended {
+    match serve.read().map_err(NodeError::Config).and_then(run) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("storage-pipeline: {error}");
@@ -110,6 +133,26 @@ fn run(config: NodeConfig) -> Result<ExitCode, NodeError> {
     }
     node.stop();
     Ok(ExitCode::SUCCESS)
+}
+
+fn look(Check { dir, scratch }: &Check) -> ExitCode {
+    let beside = dir.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let report = match check(dir, scratch.as_deref().unwrap_or(beside)) {
+        Ok(report) => report,
+        Err(error) => {
+            eprintln!("storage-pipeline: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    println!("replica {}", report.replica);
+    for CheckedRegion { id, applied_index, term } in &report.regions {
+        println!("region {id}: applied up to entry {applied_index}, in term {term}");
+    }
+    for (cf, count) in &report.keys {
+        println!("{}: {count} keys", cf.name());
+    }
+    report.findings.iter().for_each(|finding| println!("wrong: {finding}"));
+    if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Waits until it is asked to stop, or the store fails; the fault, then.

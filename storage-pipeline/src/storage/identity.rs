@@ -41,6 +41,23 @@ pub(super) fn check_split_keys(
     Ok(())
 }
 
+/// The keys at which data is split.
+///
+/// # Errors
+/// The engine's refusal, or [`Error::Corrupt`].
+#[cfg(feature = "server")]
+pub(crate) fn stored_split_keys(view: &dyn crate::engine::Snapshot) -> Result<Vec<Vec<u8>>, Error> {
+    let stored = view.get(Cf::Meta, SPLIT_KEYS_KEY)?.unwrap_or_default();
+    let (mut keys, mut rest) = (Vec::new(), stored.as_slice());
+    while let Some((length, behind)) = rest.split_first_chunk::<8>() {
+        let length = usize::try_from(u64::from_be_bytes(*length)).unwrap_or(usize::MAX);
+        let Some((key, behind)) = behind.split_at_checked(length) else { break };
+        keys.push(key.to_vec());
+        rest = behind;
+    }
+    if rest.is_empty() { Ok(keys) } else { Err(Error::Corrupt("the split keys cannot be decoded".into())) }
+}
+
 /// Each key after its length.
 fn encode_keys(keys: &[Vec<u8>]) -> Vec<u8> {
     keys.iter().flat_map(|key| [&(key.len() as u64).to_be_bytes(), key.as_slice()].concat()).collect()

@@ -2,9 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-mod parts;
+pub(crate) mod parts;
 mod open;
-mod identity;
+pub(crate) mod identity;
 pub(crate) mod recover;
 pub(crate) mod rooms;
 mod running;

@@ -63,6 +63,19 @@ impl Parts {
 /// directory remembers its kind.
 const PLACES: [(&str, &str); 2] = [("log", "RocksDB"), ("log-raft-engine", "raft-engine")];
 
+/// The kind of raft log that a directory has; the default where it has none.
+///
+/// # Errors
+/// This build cannot open that kind.
+#[cfg(feature = "server")]
+pub(crate) fn kind_in(dir: &Path) -> Result<RaftLog, OpenError> {
+    let Some((place, found)) = PLACES.into_iter().find(|(place, _)| dir.join(place).exists()) else {
+        return Ok(RaftLog::default());
+    };
+    let wanted = RaftLog::default().name();
+    found.parse().map_err(|_| OpenError::OtherRaftLog { path: dir.join(place), found, wanted })
+}
+
 /// Where a kind of log is, in a directory that has no log of another kind.
 fn log_dir(dir: &Path, kind: RaftLog) -> Result<PathBuf, OpenError> {
     let wanted = kind.name();

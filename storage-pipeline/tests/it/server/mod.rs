@@ -13,3 +13,4 @@ mod process;
 mod tls;
 mod victim;
 mod kills;
+mod check;
