@@ -166,7 +166,7 @@ fn cells_cost_their_value() {
 
 #[cfg(any(feature = "wait", feature = "future"))]
 mod reply {
-    use super::{cost, Arc};
+    use super::cost;
     use callback_slot::reply;
 
     #[test]
@@ -185,6 +185,7 @@ mod reply {
     fn wakers_cost_nothing() {
         use std::future::Future;
         use std::pin::Pin;
+        use std::sync::Arc;
         use std::task::{Context, Wake, Waker};
 
         struct Nobody;
