@@ -65,6 +65,7 @@ lint)
     check cargo fmt --manifest-path loom-tests/Cargo.toml --check
     check cargo fmt --manifest-path benches/rivals/Cargo.toml --all --check
     check cargo fmt --manifest-path benches/stores/Cargo.toml --check
+    check cargo fmt --manifest-path benches/wire/Cargo.toml --check
     check cargo fmt --manifest-path callback-slot/fuzz/Cargo.toml --check
     check cargo fmt --manifest-path storage-pipeline/fuzz/Cargo.toml --check
     check cargo clippy --workspace --all-targets --all-features --quiet -- -D warnings
@@ -115,6 +116,7 @@ long)
     run callback-slot/tsan.sh
     run cargo test --manifest-path benches/rivals/Cargo.toml --workspace
     run cargo test --manifest-path benches/stores/Cargo.toml
+    run cargo test --manifest-path benches/wire/Cargo.toml
     run cargo test --manifest-path callback-slot/fuzz/Cargo.toml
     run scripts/fuzz.sh callback-slot operations 120
     run cargo test --manifest-path storage-pipeline/fuzz/Cargo.toml
