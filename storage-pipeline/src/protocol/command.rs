@@ -1,4 +1,5 @@
-//! Commands on the wire and back. A command from the wire is well-formed, and not yet validated.
+//! Commands, and the regions that they name, on the wire and back. A command from the wire is well-formed, and not yet
+//! validated.
 
 use super::{
     Malformed, same_fields,
@@ -9,8 +10,10 @@ use crate::command::{
     RawCompareAndSwap, RawDelete, RawGet, RawPut, RawScan, ResolveLock, Rollback, Scan, ScanGcKeys, ScanLock,
     TxnHeartBeat,
 };
+use crate::region::{RegionContext, RegionEpoch};
 
 same_fields! {
+    RegionEpoch { conf_ver, version }
     Commit { keys, start_ts, commit_ts }
     Rollback { keys, start_ts }
     Cleanup { key, start_ts, current_ts }
@@ -29,6 +32,18 @@ same_fields! {
     RawScan { start_key, end_key, reverse, key_only; limit }
     RawCompareAndSwap { key, previous, value }
     AllocateTimestamps { at_least, window }
+}
+
+impl From<RegionContext> for wire::RegionContext {
+    fn from(RegionContext { id, epoch }: RegionContext) -> Self {
+        Self { id, epoch: epoch.map(wire::RegionEpoch::from) }
+    }
+}
+
+impl From<wire::RegionContext> for RegionContext {
+    fn from(wire::RegionContext { id, epoch }: wire::RegionContext) -> Self {
+        Self { id, epoch: epoch.map(RegionEpoch::from) }
+    }
 }
 
 impl From<Mutation> for wire::Mutation {

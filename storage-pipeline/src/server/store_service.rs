@@ -15,6 +15,7 @@ use crate::{
         PROTOCOL_VERSION, Refusal, Reply,
         wire::{self, reply::Outcome as Of, store_server::Store, store_server::StoreServer},
     },
+    region::RegionContext,
     storage::Storage,
     txn::timestamp,
 };
@@ -88,7 +89,12 @@ impl StoreService {
     }
 
     /// Runs a command. Where the client gives up meanwhile, the command goes on, and nobody waits for its outcome.
-    async fn run(&self, command: Command, timeout: Duration) -> Outcome<command::Response> {
+    async fn run(
+        &self,
+        command: Command,
+        region: Option<RegionContext>,
+        timeout: Duration,
+    ) -> Outcome<command::Response> {
         if !self.watch.is_serving() {
             return Outcome::NotExecuted(Error::Closed);
         }
@@ -96,7 +102,11 @@ impl StoreService {
             return Outcome::NotExecuted(Error::InvalidCommand(why));
         }
         let (callback, reply) = callback_slot::reply();
-        self.storage.submit_within(command, timeout, |outcome| callback.call(outcome));
+        let answer = |outcome| callback.call(outcome);
+        match region {
+            Some(region) => self.storage.submit_in(region, command, timeout, answer),
+            None => self.storage.submit_within(command, timeout, answer),
+        }
         reply.await.expect("a callback runs exactly once, whatever becomes of its command")
     }
 
@@ -171,16 +181,17 @@ fn within_reach(command: &Command, now: u64) -> Result<(), InvalidCommand> {
 #[tonic::async_trait]
 impl Store for StoreService {
     async fn execute(&self, request: Request<wire::ExecuteRequest>) -> Result<Response<wire::Reply>, Status> {
-        let wire::ExecuteRequest { header, command } = request.into_inner();
+        let wire::ExecuteRequest { header, command, region } = request.into_inner();
+        let region = region.map(RegionContext::from);
         let command = |timeout| {
             let command = Command::try_from(command.unwrap_or_default());
             command.map(|command| (command, timeout)).map_err(Refusal::Malformed)
         };
         let reply = match self.admit(header).and_then(command) {
             Ok((command, timeout)) if command.is_read() => {
-                self.within_size(self.answer(Ok(self.run(command, timeout).await)))
+                self.within_size(self.answer(Ok(self.run(command, region, timeout).await)))
             }
-            Ok((command, timeout)) => self.answer(Ok(self.run(command, timeout).await)),
+            Ok((command, timeout)) => self.answer(Ok(self.run(command, region, timeout).await)),
             Err(refusal) => self.answer(Err(refusal)),
         };
         Ok(self.sent(reply))

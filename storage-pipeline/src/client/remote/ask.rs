@@ -15,25 +15,26 @@ use crate::{
         dial::causes,
         wire::{self, store_client::StoreClient},
     },
+    region::RegionContext,
 };
 
 /// What is asked.
 #[derive(Debug)]
 pub(super) enum Ask {
     /// To run a command.
-    Command(Kind, wire::Command),
+    Command(Kind, wire::Command, Option<wire::RegionContext>),
     /// For a timestamp.
     Timestamp,
 }
 
 impl Ask {
-    pub(super) fn command(command: Command) -> Self {
-        Self::Command(Kind::of(&command), command.into())
+    pub(super) fn command(command: Command, named: Option<RegionContext>) -> Self {
+        Self::Command(Kind::of(&command), command.into(), named.map(wire::RegionContext::from))
     }
 
     pub(super) fn kind(&self) -> Kind {
         match self {
-            Self::Command(kind, _) => *kind,
+            Self::Command(kind, ..) => *kind,
             Self::Timestamp => Kind::Read,
         }
     }
@@ -41,7 +42,7 @@ impl Ask {
     /// Whether a node would take it. One that it does not take is lost without a typed answer.
     pub(super) fn check_size(&self, limit: usize) -> Result<(), InvalidCommand> {
         let size = match self {
-            Self::Command(_, command) => command.encoded_len(),
+            Self::Command(_, command, _) => command.encoded_len(),
             Self::Timestamp => 0,
         };
         if size > limit {
@@ -54,8 +55,9 @@ impl Ask {
         let mut client = StoreClient::new(channel).max_decoding_message_size(usize::MAX);
         let header = Some(header);
         let reply = match self {
-            Self::Command(_, command) => {
-                client.execute(wire::ExecuteRequest { header, command: Some(command.clone()) }).await
+            Self::Command(_, command, region) => {
+                let (command, region) = (Some(command.clone()), *region);
+                client.execute(wire::ExecuteRequest { header, command, region }).await
             }
             Self::Timestamp => client.timestamp(wire::TimestampRequest { header }).await,
         };

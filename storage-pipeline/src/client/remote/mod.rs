@@ -22,7 +22,7 @@ use crate::{
     command::{Command, RawDelete, RawGet, RawPut, Request, Response},
     error::{Error, Outcome},
     protocol::{backoff::Backoff, tls::Tls},
-    region::{FIRST_REGION, Regions},
+    region::{FIRST_REGION, RegionContext, Regions},
 };
 use ask::Ask;
 use retry::{Attempt, Course, Step, Whom};
@@ -72,13 +72,20 @@ impl Client {
     /// Runs a command and waits for its outcome, at most [`ClientConfig::timeout`].
     pub async fn execute<R: Request>(&self, request: R) -> Outcome<R::Output> {
         let command = request.into();
-        answer_of::<R>(self.run(command, self.0.config.timeout).await)
+        answer_of::<R>(self.run(command, None, self.0.config.timeout).await)
     }
 
     /// Runs a command and waits for its outcome, at most this long.
     pub async fn execute_within<R: Request>(&self, request: R, timeout: Duration) -> Outcome<R::Output> {
         let command = request.into();
-        answer_of::<R>(self.run(command, timeout).await)
+        answer_of::<R>(self.run(command, None, timeout).await)
+    }
+
+    /// Runs a command for a region that it names, in the epoch that it names or not at all. A command that has no keys has to
+    /// name its region where there are several.
+    pub async fn execute_in<R: Request>(&self, named: RegionContext, request: R) -> Outcome<R::Output> {
+        let command = request.into();
+        answer_of::<R>(self.run(command, Some(named), self.0.config.timeout).await)
     }
 
     /// A timestamp greater than every one that was given out before.
@@ -117,9 +124,14 @@ impl Client {
         &self.0.regions
     }
 
-    async fn run(&self, command: Command, timeout: Duration) -> Outcome<Response> {
-        match self.0.regions.of_command(&command, None) {
-            Ok(region) => self.ask(region, Ask::command(command), timeout).await,
+    async fn run(
+        &self,
+        command: Command,
+        named: Option<RegionContext>,
+        timeout: Duration,
+    ) -> Outcome<Response> {
+        match self.0.regions.of_command(&command, named) {
+            Ok(region) => self.ask(region, Ask::command(command, named), timeout).await,
             Err(error) => Outcome::NotExecuted(error),
         }
     }

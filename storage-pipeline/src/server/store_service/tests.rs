@@ -41,7 +41,7 @@ fn run<T>(answer: impl Future<Output = Result<Response<T>, Status>>) -> T {
 }
 
 fn ask(service: &StoreService, header: wire::Header, command: Option<wire::Command>) -> Reply {
-    let request = wire::ExecuteRequest { header: Some(header), command };
+    let request = wire::ExecuteRequest { header: Some(header), command, region: None };
     run(service.execute(Request::new(request))).try_into().unwrap()
 }
 
@@ -95,6 +95,34 @@ fn a_request_that_means_another_cluster_or_nothing_is_refused_with_the_reason() 
     assert_eq!(reply.refused, Some(Refusal::ProtocolVersion(PROTOCOL_VERSION).into()));
     assert!(reply.regions.is_empty());
     assert_eq!(execute(&service, get(b"k")), Outcome::Applied(Applied::Value(None)), "nothing was written");
+}
+
+#[test]
+fn a_command_that_names_its_region_is_executed_in_that_one_and_in_its_epoch_or_not_at_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let storage = store(&dir);
+    let (_lever, service) = service(&storage, config());
+    let ask = |command: Command, id, epoch| {
+        let region = Some(wire::RegionContext { id, epoch });
+        let request = wire::ExecuteRequest { header: Some(HEADER), command: Some(command.into()), region };
+        Reply::try_from(run(service.execute(Request::new(request)))).unwrap().outcome.unwrap()
+    };
+    let gc = || Command::from(command::Gc { safe_point: 1, keys: Vec::new() });
+    assert_eq!(execute(&service, gc()), Outcome::NotExecuted(Error::RegionNotNamed));
+    for id in [1, 2] {
+        storage.timestamp().into_result().unwrap();
+        assert!(ask(gc(), id, None).is_applied());
+    }
+    assert_eq!(ask(gc(), 3, None), Outcome::NotExecuted(Error::RegionNotFound { region: 3 }));
+    let wrong = ask(get(b"k").into(), 2, None);
+    assert!(matches!(wrong, Outcome::NotExecuted(Error::KeyNotInRegion { region: 2, .. })));
+    let epoch = storage.region(1).unwrap().epoch().unwrap();
+    let old = wire::RegionEpoch { conf_ver: epoch.conf_ver + 1, version: epoch.version };
+    let Outcome::NotExecuted(Error::EpochNotMatch(current)) = ask(get(b"k").into(), 1, Some(old)) else {
+        panic!("it is of another epoch")
+    };
+    assert_eq!(current.epoch, epoch);
+    assert!(ask(get(b"k").into(), 1, Some(epoch.into())).is_applied());
 }
 
 #[test]

@@ -13,7 +13,8 @@ use std::{
 use storage_pipeline::{
     Cause, Client, ClientConfig, CommandError, CompletionMode, Error, InvalidCommand, Outcome,
     TransactionError,
-    command::{RawPut, RawScan},
+    command::{Gc, RawPut, RawScan},
+    region::{RegionContext, RegionEpoch},
     server::TlsFiles,
 };
 use tokio::runtime::Runtime;
@@ -81,6 +82,15 @@ fn transactions_of_clients_span_regions_and_are_told_what_the_store_says() {
         let [start_key, end_key] = [b"a", b"z"].map(|key| key.to_vec());
         let both = RawScan { start_key, end_key, limit: 1, reverse: false, key_only: false };
         assert!(matches!(client.execute(both).await, Outcome::NotExecuted(Error::KeyNotInRegion { .. })));
+        let gc = || Gc { safe_point: 1, keys: Vec::new() };
+        assert_eq!(client.execute(gc()).await, Outcome::NotExecuted(Error::RegionNotNamed));
+        for id in [1, 2] {
+            let raised = client.execute_in(RegionContext { id, epoch: None }, gc()).await;
+            assert_eq!(raised.map(|raised| raised.safe_point), Outcome::Applied(1));
+        }
+        let old = RegionContext { id: 2, epoch: Some(RegionEpoch { conf_ver: 99, version: 1 }) };
+        let refused = client.execute_in(old, gc()).await;
+        assert!(matches!(refused, Outcome::NotExecuted(Error::EpochNotMatch(_))), "{refused:?}");
         let large = RawPut { key: b"k".to_vec(), value: vec![0; 17 << 20] };
         let outcome = client.execute(large).await;
         let Outcome::NotExecuted(Error::InvalidCommand(InvalidCommand::TooLarge { field, .. })) = outcome
