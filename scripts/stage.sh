@@ -69,6 +69,9 @@ lint)
     check cargo fmt --manifest-path callback-slot/fuzz/Cargo.toml --check
     check cargo fmt --manifest-path storage-pipeline/fuzz/Cargo.toml --check
     check cargo clippy --workspace --all-targets --all-features --quiet -- -D warnings
+    # They are outside of the workspace, and use what it exports.
+    check cargo clippy --manifest-path benches/stores/Cargo.toml --all-targets --quiet -- -D warnings
+    check cargo clippy --manifest-path benches/wire/Cargo.toml --all-targets --quiet -- -D warnings
     check cargo clippy --manifest-path callback-slot/fuzz/Cargo.toml --all-targets --quiet -- -D warnings
     check cargo clippy --manifest-path storage-pipeline/fuzz/Cargo.toml --all-targets --quiet -- -D warnings
     check cargo clippy -p storage-pipeline --no-default-features --quiet -- -D warnings

@@ -13,5 +13,9 @@ pub fn header() -> Option<Header> {
 
 pub fn raw_put(key: Vec<u8>, value: Vec<u8>) -> ExecuteRequest {
     let command = command::Command::RawPut(RawPut { key, value });
-    ExecuteRequest { header: header(), command: Some(Command { command: Some(command) }) }
+    ExecuteRequest {
+        header: header(),
+        command: Some(Command { command: Some(command) }),
+        ..ExecuteRequest::default()
+    }
 }
