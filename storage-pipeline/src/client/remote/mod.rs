@@ -42,10 +42,22 @@ const GRACE: Duration = Duration::from_millis(100);
 /// transactions, which take effect once however often they are sent. A raw write is never sent again once it may have
 /// taken effect: its outcome is *indeterminate* then, and its caller knows best what to do.
 ///
-/// ```no_run
-/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// ```
+/// # #[cfg(not(feature = "server"))]
+/// # fn main() {}
+/// # #[cfg(feature = "server")]
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use storage_pipeline::server::{Node, NodeConfig};
+/// # let dir = tempfile::tempdir()?;
+/// # let mut config = NodeConfig::default();
+/// # (config.cluster_id, config.listen) = (7, "127.0.0.1:0".to_owned());
+/// # (config.store.replica_id, config.store.dir) = (1, dir.path().into());
+/// # config.store.tick = std::time::Duration::from_millis(10);
+/// # let node = Node::start(config)?;
+/// # let nodes = [node.address().to_string()];
+/// # tokio::runtime::Runtime::new()?.block_on(async {
 /// use storage_pipeline::{Client, ClientConfig};
-/// let nodes = ["10.0.0.1:20160", "10.0.0.2:20160", "10.0.0.3:20160"];
+/// // Some nodes of cluster 7, as host:port; the client learns of the others.
 /// let client = Client::connect(ClientConfig::new(7, nodes)).await?;
 /// client.raw_put(b"key", b"value").await.into_result()?;
 /// let mut transfer = client.begin().await.into_result()?;
@@ -53,6 +65,9 @@ const GRACE: Duration = Duration::from_millis(100);
 ///     transfer.put(b"alice", b"7");
 /// }
 /// transfer.commit().await?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # node.stop();
 /// # Ok(())
 /// # }
 /// ```
