@@ -117,6 +117,6 @@ if is_usable_rocksdb; then
     fi
 else
     rm -f .cargo/config.toml
-    echo "setup: no RocksDB 7 on this system: its C++ is built from the crate, about an hour on two cores, once"
+    echo "setup: no RocksDB 7 on this system: its C++ is built from the crate, ten minutes to an hour on two cores, once"
     echo "setup: with GCC 13 or later, set CXXFLAGS='-include cstdint' for that build"
 fi
