@@ -19,8 +19,17 @@ pub struct Rate {
     pub p99: f64,
 }
 
+impl Rate {
+    /// What was timed, in nanoseconds, within a length of time.
+    #[must_use]
+    pub fn of(timed: &Histogram<u64>, length: Duration) -> Self {
+        let per_second = timed.len() as f64 / length.as_secs_f64();
+        Self { per_second, p99: timed.value_at_quantile(0.99) as f64 / 1e3 }
+    }
+}
+
 /// How long a round warms up, as a part of its timed length.
-const WARM_UP: f64 = 0.15;
+pub const WARM_UP: f64 = 0.15;
 
 /// Runs a number of clients. Each calls `make` once and then its result, over and over.
 ///
@@ -64,8 +73,7 @@ pub fn rate<C: FnMut() -> Result<(), Failure>>(
         for client in clients {
             all += client.join().map_err(|_| "a client panicked")??;
         }
-        let per_second = all.len() as f64 / elapsed.as_secs_f64();
-        Ok(Rate { per_second, p99: all.value_at_quantile(0.99) as f64 / 1e3 })
+        Ok(Rate::of(&all, elapsed))
     })
 }
 

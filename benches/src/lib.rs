@@ -1,6 +1,7 @@
 //! What the demo and the measurements share: the workloads, one timed round, its figures, how figures are compared and shown.
 
 pub mod allocations;
+pub mod bare;
 pub mod closed_loop;
 pub mod cpu;
 pub mod figures;

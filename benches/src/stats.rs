@@ -1,6 +1,10 @@
 //! How figures of interleaved rounds are compared: medians of paired ratios, with bootstrap intervals.
 
+use std::fmt;
+
 use serde::Serialize;
+
+use crate::round::Failure;
 
 /// Number of resamples. More changes the third digit only.
 const RESAMPLES: usize = 2000;
@@ -44,11 +48,32 @@ impl Ratio {
         Some(Self { median: median(&ratios), low: at(0.025), high: at(0.975) })
     }
 
+    /// As tables show it: with a mark where the interval holds 1, where no difference was found.
+    #[must_use]
+    pub fn marked(&self) -> String {
+        format!("{self}{}", if self.differs() { "" } else { " =" })
+    }
+
     /// Whether the interval leaves 1 outside.
     #[must_use]
     pub fn differs(&self) -> bool {
         self.low > 1.0 || self.high < 1.0
     }
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { median, low, high } = self;
+        write!(f, "{median:.2} [{low:.2} {high:.2}]")
+    }
+}
+
+/// Compares figures to baselines that must be there.
+///
+/// # Errors
+/// There are no rounds, or one of them did nothing.
+pub fn compared(figures: &[f64], baselines: &[f64]) -> Result<Ratio, Failure> {
+    Ratio::paired(figures, baselines).ok_or_else(|| "a round in which nothing was done".into())
 }
 
 /// The median; zero of nothing.

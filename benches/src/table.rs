@@ -46,10 +46,7 @@ pub fn render(clients: u32, rounds: &Rounds) -> String {
     );
     for (mode, figures) in rounds {
         let of = |pick: &dyn Fn(&Figures) -> f64| median(&figures.iter().map(pick).collect::<Vec<_>>());
-        let ratio = qps_ratio(rounds, figures).map_or_else(String::new, |ratio| {
-            let verdict = if ratio.differs() { "" } else { " =" };
-            format!("{:.2} [{:.2} {:.2}]{verdict}", ratio.median, ratio.low, ratio.high)
-        });
+        let ratio = qps_ratio(rounds, figures).map_or_else(String::new, |ratio| ratio.marked());
         let spread = |average: f64, p99: f64| format!("{average:.0} / {p99:.0}");
         let cpu = GROUPS.map(|group| {
             let micros = of(&|f: &Figures| f.cpu_us_per_1000.get(group).copied().unwrap_or(0.0));

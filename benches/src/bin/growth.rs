@@ -8,7 +8,7 @@ use benches::{
     machine::Machine,
     program,
     round::Failure,
-    stats::{Ratio, median},
+    stats::{compared, median},
 };
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -86,9 +86,9 @@ fn measure(args: &Args, axis: &Axis) -> Result<(), Failure> {
             for (size, [own, bare]) in sizes.iter().zip(&rates) {
                 println!(
                     "| {size} | {operation} | {clients} | {} | {} | {} |",
-                    ratio(own, bare)?,
-                    ratio(own, &rates[0][0])?,
-                    ratio(bare, &rates[0][1])?
+                    compared(own, bare)?.marked(),
+                    compared(own, &rates[0][0])?.marked(),
+                    compared(bare, &rates[0][1])?.marked()
                 );
             }
             let [own, bare] = &rates[0];
@@ -120,13 +120,6 @@ fn rounds(
         }
     }
     Ok(rates)
-}
-
-fn ratio(own: &[f64], base: &[f64]) -> Result<String, Failure> {
-    let ratio = Ratio::paired(own, base).ok_or("a round without a single operation")?;
-    let Ratio { median, low, high } = ratio;
-    let same = if ratio.differs() { "" } else { " =" };
-    Ok(format!("{median:.2} [{low:.2} {high:.2}]{same}"))
 }
 
 fn progress(axis: &Axis, steps: usize) -> ProgressBar {

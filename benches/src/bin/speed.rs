@@ -13,10 +13,11 @@ use std::{
 };
 
 use benches::{
+    bare::Bare,
     closed_loop, program,
     round::Failure,
     stages::{STAGES, Stages},
-    stats::{Ratio, median},
+    stats::{compared, median},
 };
 use clap::Parser;
 use storage_pipeline::{CompletionMode, Config, RaftLog, Storage, observe::Observe, storage::Parts};
@@ -88,11 +89,11 @@ fn run(args: &Args) -> Result<(), Failure> {
         );
         for ((mode, log), own) in contenders.iter().zip(&qps) {
             print!("  {mode:<25} {log:<12} {:>7.0} puts/s", median(own));
-            print!(", to bare {}", ratio(own, &bare_qps)?);
+            print!(", to bare {}", compared(own, &bare_qps)?);
             // The same mode on the first kind of log.
             let first = contenders.iter().position(|(other, _)| other == mode).unwrap_or(0);
             if args.logs.len() > 1 {
-                print!(", to {} {}", args.logs[0], ratio(own, &qps[first])?);
+                print!(", to {} {}", args.logs[0], compared(own, &qps[first])?);
             }
             println!();
         }
@@ -121,18 +122,9 @@ fn print_stages(contenders: &[(CompletionMode, RaftLog)], stages: &[Arc<Stages>]
     }
 }
 
-fn ratio(own: &[f64], base: &[f64]) -> Result<String, Failure> {
-    let Ratio { median, low, high } = Ratio::paired(own, base).ok_or("a round without a single put")?;
-    Ok(format!("{median:.2} [{low:.2} {high:.2}]"))
-}
-
 fn bare(dir: &Path, args: &Args, clients: u64, next: &AtomicU64) -> Result<f64, Failure> {
-    let mut options = rocksdb::Options::default();
-    options.create_if_missing(true);
-    let db = rocksdb::DB::open(&options, dir)?;
-    let mut synced = rocksdb::WriteOptions::default();
-    synced.set_sync(true);
-    timed(args, clients, next, &|key, value| Ok(db.put_opt(key.to_be_bytes(), value, &synced)?))
+    let bare = Bare::open(dir)?;
+    timed(args, clients, next, &|key, value| bare.put(&key.to_be_bytes(), value))
 }
 
 fn pipeline(

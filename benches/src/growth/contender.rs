@@ -6,14 +6,13 @@ use std::{
     time::Duration,
 };
 
-use rocksdb::{DB, Options, WriteOptions};
 use storage_pipeline::{CompletionMode, Config, Storage, engine::Cf};
 
 use super::{
     axis::Size,
     load::{key, load, value},
 };
-use crate::{closed_loop, round::Failure, rows::scramble};
+use crate::{bare::Bare, closed_loop, round::Failure, rows::scramble};
 
 /// What a client does, to a random one of the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,9 +83,7 @@ impl Contender {
         if self.mode.is_some() {
             return self.closed_loop(round, &Storage::open(self.config())?);
         }
-        let mut synced = WriteOptions::default();
-        synced.set_sync(true);
-        self.closed_loop(round, &Bare { db: DB::open(&Options::default(), &self.dir)?, synced })
+        self.closed_loop(round, &Bare::open(&self.dir)?)
     }
 
     fn closed_loop(&self, round: &Round, store: &impl Store) -> Result<f64, Failure> {
@@ -123,18 +120,13 @@ impl Store for Storage {
     }
 }
 
-struct Bare {
-    db: DB,
-    synced: WriteOptions,
-}
-
 impl Store for Bare {
     fn put(&self, key: [u8; 8], value: &[u8]) -> Result<(), Failure> {
-        Ok(self.db.put_opt(key, value, &self.synced)?)
+        self.put(&key, value)
     }
 
     fn get(&self, key: [u8; 8]) -> Result<Option<Vec<u8>>, Failure> {
-        Ok(self.db.get(key)?)
+        self.get(&key)
     }
 }
 

@@ -60,13 +60,11 @@ impl Hypothesis {
     fn row(&self, results: &Results, cell: &Cell) -> Option<Vec<String>> {
         let found = ratio(results, cell, self.modes, self.pick)?;
         let verdict = verdict(found, self.most);
-        let Ratio { median, low, high } = found;
-        let measured = format!("{median:.2} [{low:.2} {high:.2}]");
         Some(vec![
             self.says.to_owned(),
             cell.clients.to_string(),
             format!("{:.2}", self.most),
-            measured,
+            found.to_string(),
             verdict.to_owned(),
         ])
     }

@@ -32,13 +32,7 @@ pub(super) fn ratio(
 
 /// A ratio as the tables show it.
 pub(super) fn shown(ratio: Option<Ratio>) -> String {
-    ratio.map_or_else(
-        || "-".to_owned(),
-        |Ratio { median, low, high }| {
-            let verdict = if low > 1.0 || high < 1.0 { "" } else { " =" };
-            format!("{median:.2} [{low:.2} {high:.2}]{verdict}")
-        },
-    )
+    ratio.map_or_else(|| "-".to_owned(), |ratio| ratio.marked())
 }
 
 /// Every mode in one cell.

@@ -15,7 +15,7 @@ use benches::{
     machine::Machine,
     program,
     round::Failure,
-    stats::{Ratio, median},
+    stats::{compared, median},
 };
 use clap::Parser;
 use indicatif::ProgressBar;
@@ -86,17 +86,11 @@ fn print(clients: u64, rates: &[Vec<Rate>], bar: &ProgressBar) -> Result<(), Fai
     let tails: Vec<Vec<_>> = rates.iter().map(|of| of.iter().map(|rate| rate.p99).collect()).collect();
     let bare = ALL.iter().position(|kind| *kind == Kind::Rocks).ok_or("nothing to compare with")?;
     for (which, kind) in ALL.iter().enumerate() {
-        let (puts, tails) = (ratio(&puts[which], &puts[bare])?, ratio(&tails[which], &tails[bare])?);
+        let (puts, tails) =
+            (compared(&puts[which], &puts[bare])?.marked(), compared(&tails[which], &tails[bare])?.marked());
         println!("| {kind} | {clients} | {puts} | {tails} |");
     }
     let (puts, tail) = (median(&puts[bare]), median(&tails[bare]));
     bar.println(format!("{clients} clients: bare RocksDB {puts:.0} puts/s, 99th percentile {tail:.0} us"));
     Ok(())
-}
-
-fn ratio(own: &[f64], base: &[f64]) -> Result<String, Failure> {
-    let ratio = Ratio::paired(own, base).ok_or("a round without a single put")?;
-    let Ratio { median, low, high } = ratio;
-    let same = if ratio.differs() { "" } else { " =" };
-    Ok(format!("{median:.2} [{low:.2} {high:.2}]{same}"))
 }

@@ -8,14 +8,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use benches::{closed_loop::Rate, round::Failure};
+use benches::{
+    closed_loop::{Rate, WARM_UP},
+    round::Failure,
+};
 use hdrhistogram::Histogram;
 use tokio::{task::JoinSet, time::sleep};
 
 use crate::clients::Client;
-
-/// How long a round warms up, as a part of its timed length.
-const WARM_UP: f64 = 0.15;
 
 #[derive(Default)]
 struct Signals {
@@ -60,8 +60,7 @@ pub(crate) async fn rate(
     while let Some(done) = tasks.join_next().await {
         all += done??;
     }
-    let per_second = all.len() as f64 / elapsed.as_secs_f64();
-    Ok(Rate { per_second, p99: all.value_at_quantile(0.99) as f64 / 1e3 })
+    Ok(Rate::of(&all, elapsed))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use benches::{
     machine::Machine,
     program,
     round::Failure,
-    stats::{Ratio, median},
+    stats::{compared, median},
 };
 use clap::{Parser, Subcommand};
 use indicatif::ProgressBar;
@@ -129,16 +129,9 @@ fn print(clients: u64, contenders: &[Contender], rates: &[Vec<Rate>], base: usiz
             contender.kind,
             median(&puts),
             median(&tails),
-            ratio(&puts, &base_puts)?,
-            ratio(&tails, &base_tails)?
+            compared(&puts, &base_puts)?.marked(),
+            compared(&tails, &base_tails)?.marked()
         );
     }
     Ok(())
-}
-
-fn ratio(own: &[f64], base: &[f64]) -> Result<String, Failure> {
-    let ratio = Ratio::paired(own, base).ok_or("a round without a single put")?;
-    let Ratio { median, low, high } = ratio;
-    let same = if ratio.differs() { "" } else { " =" };
-    Ok(format!("{median:.2} [{low:.2} {high:.2}]{same}"))
 }

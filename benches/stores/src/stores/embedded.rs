@@ -2,32 +2,16 @@
 
 use std::path::Path;
 
-use benches::round::Failure;
+use benches::{bare::Bare, round::Failure};
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use raft_engine::{Config, Engine, LogBatch};
 use redb::TableDefinition;
-use rocksdb::{DB, Options, WriteOptions};
 
 use super::Store;
 
-pub(super) struct Rocks {
-    db: DB,
-    synced: WriteOptions,
-}
-
-impl Rocks {
-    pub(super) fn open(dir: &Path) -> Result<Self, Failure> {
-        let mut options = Options::default();
-        options.create_if_missing(true);
-        let mut synced = WriteOptions::default();
-        synced.set_sync(true);
-        Ok(Self { db: DB::open(&options, dir)?, synced })
-    }
-}
-
-impl Store for Rocks {
+impl Store for Bare {
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
-        Ok(self.db.put_opt(key, value, &self.synced)?)
+        self.put(key, value)
     }
 }
 

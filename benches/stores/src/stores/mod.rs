@@ -5,11 +5,11 @@ mod limit;
 
 use std::{fmt, fs, path::Path};
 
-use benches::round::Failure;
+use benches::{bare::Bare, round::Failure};
 use storage_pipeline::{CompletionMode, Config, RaftLog, Storage};
 
 use self::{
-    embedded::{Fjall, RaftEngine, Redb, Rocks},
+    embedded::{Fjall, RaftEngine, Redb},
     limit::Wal,
 };
 
@@ -51,7 +51,7 @@ pub(crate) fn open(kind: Kind, dir: &Path) -> Result<Box<dyn Store>, Failure> {
     fs::create_dir_all(dir)?;
     Ok(match kind {
         Kind::Wal => Box::new(Wal::open(&dir.join("log"))?),
-        Kind::Rocks => Box::new(Rocks::open(dir)?),
+        Kind::Rocks => Box::new(Bare::open(dir)?),
         Kind::RaftEngine => Box::new(RaftEngine::open(dir)?),
         Kind::Pipeline(mode, log) => {
             let mut config = Config::new(dir);
