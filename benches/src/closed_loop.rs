@@ -8,7 +8,7 @@ use std::{
 
 use hdrhistogram::Histogram;
 
-use crate::round::Failure;
+use crate::round::{A_MOMENT, Failure};
 
 /// What clients that wait for their answers got.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,8 @@ impl Rate {
 /// How long a round warms up, as a part of its timed length.
 pub const WARM_UP: f64 = 0.15;
 
-/// Runs a number of clients. Each calls `make` once and then its result, over and over.
+/// Runs a number of clients. Each calls `make` once and then its result, over and over. A window in which no operation ends
+/// says nothing, so it lasts until one has.
 ///
 /// # Errors
 /// The first failure of an operation.
@@ -40,32 +41,41 @@ pub fn rate<C: FnMut() -> Result<(), Failure>>(
     length: Duration,
     make: impl Fn(u64) -> C + Sync,
 ) -> Result<Rate, Failure> {
-    let (timing, stop) = (AtomicBool::new(false), AtomicBool::new(false));
-    let (timing, stop, make) = (&timing, &stop, &make);
+    let [timing, stop, any] = [const { AtomicBool::new(false) }; 3];
+    let (timing, stop, any, make) = (&timing, &stop, &any, &make);
     thread::scope(|scope| {
-        let clients: Vec<_> = (0..clients)
+        let clients = (0..clients)
             .map(|number| {
                 scope.spawn(move || {
                     let mut client = make(number);
                     let mut timed = Histogram::<u64>::new(3)?;
                     let mut began = Instant::now();
-                    // ORDERING: Relaxed for both: an operation more or less at the edges.
-                    while !stop.load(Ordering::Relaxed) {
+                    // At least one operation each, so that a failure shows however short the round is.
+                    // ORDERING: Relaxed for all: an operation more or less at the edges.
+                    loop {
                         client()?;
                         let ended = Instant::now();
                         if timing.load(Ordering::Relaxed) {
+                            if timed.is_empty() {
+                                any.store(true, Ordering::Relaxed);
+                            }
                             timed.record(u64::try_from((ended - began).as_nanos())?)?;
                         }
                         began = ended;
+                        if stop.load(Ordering::Relaxed) {
+                            return Ok::<_, Failure>(timed);
+                        }
                     }
-                    Ok::<_, Failure>(timed)
                 })
             })
-            .collect();
+            .collect::<Vec<_>>();
         thread::sleep(length.mul_f64(WARM_UP));
         let started = Instant::now();
         timing.store(true, Ordering::Relaxed);
         thread::sleep(length);
+        while !any.load(Ordering::Relaxed) && clients.iter().any(|client| !client.is_finished()) {
+            thread::sleep(A_MOMENT);
+        }
         timing.store(false, Ordering::Relaxed);
         let elapsed = started.elapsed();
         stop.store(true, Ordering::Relaxed);
@@ -82,6 +92,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_window_lasts_until_it_has_seen_something() {
+        let slow = rate(1, Duration::from_millis(1), |_| {
+            || {
+                thread::sleep(Duration::from_millis(30));
+                Ok(())
+            }
+        });
+        let Rate { per_second, p99 } = slow.unwrap();
+        assert!(per_second > 0.0 && p99 >= 29_000.0, "{per_second} {p99}");
+    }
+
+    #[test]
     fn what_clients_do_is_counted_and_a_failure_ends_the_round() {
         let rate_of_two = rate(2, Duration::from_millis(50), |_| {
             || {
@@ -91,7 +113,7 @@ mod tests {
         });
         // Each sleeps at least a millisecond an operation.
         let Rate { per_second, p99 } = rate_of_two.unwrap();
-        assert!((1.0..=2_200.0).contains(&per_second) && p99 >= 1_000.0, "{per_second} {p99}");
+        assert!(per_second > 0.0 && per_second <= 2_200.0 && p99 >= 1_000.0, "{per_second} {p99}");
         let failed = rate(3, Duration::from_millis(5), |number| {
             move || if number == 2 { Err("no more".into()) } else { Ok(()) }
         });

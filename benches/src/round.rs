@@ -25,6 +25,9 @@ use crate::{
 /// Share of the round that runs before the timing starts.
 const WARM_UP: f64 = 0.15;
 
+/// How long a window that has seen nothing waits before it looks again.
+pub(crate) const A_MOMENT: Duration = Duration::from_millis(1);
+
 /// What a callback takes where callbacks are slow.
 const SLOW_CALLBACK: Duration = Duration::from_micros(50);
 
@@ -49,7 +52,7 @@ pub struct Round<'a> {
     pub arrivals: Option<f64>,
     /// Number of the first client: no two rounds on one directory share one.
     pub first_client: u32,
-    /// Length of the timed window.
+    /// Length of the timed window. One in which no operation ends says nothing, and lasts until one has.
     pub length: Duration,
 }
 
@@ -70,6 +73,8 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 struct Signals {
     timing: AtomicBool,
     stop: AtomicBool,
+    /// An operation was timed.
+    any: AtomicBool,
 }
 
 /// What one client leaves.
@@ -122,6 +127,9 @@ impl Round<'_> {
         watch.set_timing(true);
         signals.timing.store(true, Ordering::Relaxed);
         thread::sleep(self.length);
+        while !signals.any.load(Ordering::Relaxed) && clients.iter().any(|client| !client.is_finished()) {
+            thread::sleep(A_MOMENT);
+        }
         signals.timing.store(false, Ordering::Relaxed);
         watch.set_timing(false);
         let seconds = started.elapsed().as_secs_f64();
@@ -164,6 +172,9 @@ impl Round<'_> {
             let timed = signals.timing.load(Ordering::Relaxed);
             client.step()?;
             if timed && signals.timing.load(Ordering::Relaxed) {
+                if latency.is_empty() {
+                    signals.any.store(true, Ordering::Relaxed);
+                }
                 latency.record(u64::try_from(due.elapsed().as_nanos())?)?;
             }
             due += gap.unwrap_or_default();
