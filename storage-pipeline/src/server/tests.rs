@@ -39,11 +39,14 @@ fn node(dir: &tempfile::TempDir) -> Node {
     Node::start(config).unwrap()
 }
 
+/// A machine that has other things to do is slow, not wrong.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Whether it still does what it is there for.
 fn serves(node: &Node) {
     let started = Instant::now();
     while !node.storage().raw_put(b"k", b"v").is_applied() {
-        assert!(started.elapsed() < Duration::from_secs(10), "the node does not serve");
+        assert!(started.elapsed() < PATIENCE, "the node does not serve");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -69,7 +72,7 @@ fn about(region: u64, message: Vec<u8>) -> RegionMessage {
 async fn refusal(node: &Node, message: RegionMessage) -> Status {
     let (frames, mut answers) = greet(node, Some(HELLO)).await.unwrap();
     frames.send(Frame { hello: None, messages: vec![message] }).await.unwrap();
-    let answer = timeout(Duration::from_secs(10), answers.message()).await.expect("the connection ends");
+    let answer = timeout(PATIENCE, answers.message()).await.expect("the connection ends");
     answer.expect_err("with a reason")
 }
 
@@ -152,7 +155,7 @@ fn bytes_that_are_no_protocol_at_all_do_the_node_no_harm() {
     let node = node(&dir);
     for bytes in [&b"\0\0\0\0"[..], b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff", &[0xff; 4096]] {
         let mut stream = TcpStream::connect(node.address()).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         // The node may hang up while this still writes.
         let _ = stream.write_all(bytes);
         let _ = stream.shutdown(std::net::Shutdown::Write);

@@ -3,7 +3,6 @@
 use std::{
     collections::HashSet,
     sync::{Arc, Mutex, mpsc},
-    time::Duration,
 };
 
 use storage_pipeline::{
@@ -12,7 +11,7 @@ use storage_pipeline::{
     observe::Moment,
 };
 
-use crate::support::{Answer, Tested, checked, config, in_every_mode, wait_for};
+use crate::support::{Answer, PATIENCE, Tested, checked, config, in_every_mode, wait_for};
 
 fn put(key: &str, value: &str) -> RawPut {
     RawPut { key: key.into(), value: value.into() }
@@ -38,7 +37,7 @@ fn each_step_runs_on_the_thread_that_the_mode_names() {
             tested.storage.submit(checked("k"), answer.callback());
         }
         answers.iter().for_each(|answer| assert!(answer.wait().is_applied()));
-        wait_for("the last release", || tested.storage.in_flight().is_quiescent());
+        wait_for("the last release", || tested.observer.count("Released") == answers.len());
 
         let (teller, releaser) = match mode {
             CompletionMode::SchedulerThread => ("scheduler", "scheduler"),
@@ -95,7 +94,7 @@ fn the_batch_is_written_and_the_index_published_before_any_callback_and_every_ca
             storage.submit(put(&format!("k{n}"), "v"), answer.callback());
         }
         answers.iter().for_each(|answer| assert!(answer.wait().is_applied()));
-        wait_for("the last release", || storage.in_flight().is_quiescent());
+        wait_for("the last release", || tested.observer.count("Released") == answers.len());
         let moments = tested.observer.moments().clone();
         let place = |wanted: &dyn Fn(&Moment) -> bool| moments.iter().position(|(_, moment)| wanted(moment));
         for (_, moment) in moments.iter() {
@@ -145,7 +144,7 @@ fn a_blocking_call_in_a_callback_is_refused_and_says_so() {
         tested.storage.submit(put("k", "v"), move |_| {
             let _ = sender.send((storage.execute(get("k")), storage.raw_put(b"k", b"w")));
         });
-        let (read, write) = receiver.recv_timeout(Duration::from_secs(10)).unwrap();
+        let (read, write) = receiver.recv_timeout(PATIENCE).unwrap();
         assert_eq!(read, Outcome::NotExecuted(Error::WouldBlockPipeline));
         assert_eq!(write, Outcome::NotExecuted(Error::WouldBlockPipeline));
         tested.finish();
@@ -170,7 +169,7 @@ fn a_callback_may_submit_on_the_same_key_from_every_thread_that_can_run_it() {
         }
         let (sender, receiver) = mpsc::channel();
         next(tested.storage.clone(), 200, sender);
-        receiver.recv_timeout(Duration::from_secs(30)).unwrap();
+        receiver.recv_timeout(PATIENCE).unwrap();
         tested.finish();
     });
 }

@@ -21,7 +21,7 @@ use storage_pipeline::{
     storage::{Cluster, Parts},
 };
 
-use crate::support::{checked, config, wait_for};
+use crate::support::{PATIENCE, checked, config, wait_for};
 
 const PREFIX: &str = "storage_pipeline::";
 
@@ -78,7 +78,7 @@ fn every_moment_acts_as_a_fail_point() {
     }
     let times = |name: &str| reached[name].load(Ordering::Relaxed);
     let cluster = group(3);
-    let leader = cluster.wait_for_leader(Duration::from_secs(10)).unwrap().status().replica;
+    let leader = cluster.wait_for_leader(PATIENCE).unwrap().status().replica;
     let follower = leader % 3 + 1;
     // A follower is cut off until the log has forgotten what it needs.
     cluster.network().isolate(follower);

@@ -11,7 +11,9 @@ use storage_pipeline::{
     observe::FailPoint,
 };
 
-use crate::support::{Answer, Tested, checked, config, held, in_every_mode, wait_for};
+use crate::support::{
+    Answer, PATIENCE, Tested, checked, config, held, in_every_mode, wait_for, with_more_time,
+};
 
 fn put(key: &str) -> RawPut {
     RawPut { key: key.into(), value: b"v".to_vec() }
@@ -132,10 +134,19 @@ fn a_full_raftstore_refuses_with_a_retryable_error_and_the_callers_data_unharmed
 fn a_deadline_that_passes_after_the_proposal_answers_indeterminate_and_settles_nothing() {
     in_every_mode(|mode, dir| {
         let tested = Tested::open(config(mode, dir));
-        tested.observer.hold("Applying");
-        let late = Answer::new();
-        tested.storage.submit_within(put("k"), Duration::from_millis(40), late.callback());
-        assert_eq!(late.wait(), Outcome::Indeterminate(Cause::DeadlineExceeded));
+        with_more_time(Duration::from_millis(40), |deadline| {
+            tested.observer.hold("Applying");
+            let late = Answer::new();
+            tested.storage.submit_within(put("k"), deadline, late.callback());
+            if late.wait() == Outcome::Indeterminate(Cause::DeadlineExceeded) {
+                return Some(());
+            }
+            // It was over before the proposal.
+            assert_eq!(late.wait(), Outcome::NotExecuted(Error::DeadlineExceeded));
+            tested.observer.let_go("Applying");
+            wait_for("quiescence", || tested.storage.in_flight().is_quiescent());
+            None
+        });
         // The latch stays: whoever comes next must not overtake the entry that is on its way.
         let next = Answer::new();
         tested.storage.submit(RawPut { key: b"k".to_vec(), value: b"next".to_vec() }, next.callback());
@@ -154,13 +165,17 @@ fn a_deadline_that_passes_before_the_proposal_is_a_promise() {
     in_every_mode(|mode, dir| {
         for at in ["Processing", "Proposing"] {
             let tested = Tested::open(config(mode, &dir.join(at)));
-            tested.observer.hold(at);
-            let late = Answer::new();
-            tested.storage.submit_within(checked("k"), Duration::from_millis(40), late.callback());
-            tested.observer.wait_held(at);
-            assert_eq!(late.wait(), Outcome::NotExecuted(Error::DeadlineExceeded));
-            tested.observer.let_go(at);
-            wait_for("quiescence", || tested.storage.in_flight().is_quiescent());
+            with_more_time(Duration::from_millis(40), |deadline| {
+                tested.observer.hold(at);
+                let late = Answer::new();
+                tested.storage.submit_within(checked("k"), deadline, late.callback());
+                assert_eq!(late.wait(), Outcome::NotExecuted(Error::DeadlineExceeded));
+                // It may have been over on the way.
+                let came_so_far = tested.observer.is_held(at);
+                tested.observer.let_go(at);
+                wait_for("quiescence", || tested.storage.in_flight().is_quiescent());
+                came_so_far.then_some(())
+            });
             assert_eq!(tested.observer.count("Proposed"), 0, "it was promised that it never runs");
             tested.finish();
         }
@@ -233,23 +248,18 @@ fn a_callback_that_blocks_stops_neither_raft_nor_the_log() {
             entered.send(()).unwrap();
             blocked.recv().unwrap();
         });
-        entering.recv_timeout(Duration::from_secs(10)).unwrap();
+        entering.recv_timeout(PATIENCE).unwrap();
         let written = tested.observer.count("LogWritten");
-        let answers: Vec<_> = (0..8).map(|_| Answer::new()).collect();
-        for (n, answer) in answers.iter().enumerate() {
-            tested.storage.submit_within(
-                put(&format!("k{n}")),
-                Duration::from_millis(300),
-                answer.callback(),
-            );
-        }
-        if !matches!(mode, storage_pipeline::CompletionMode::SchedulerThread) {
-            // Only the mode whose scheduler runs the callback and the admission stops taking writes.
-            wait_for("log writes", || tested.observer.count("LogWritten") > written);
-        }
-        // Nobody waits beyond the deadline, whatever a stranger's callback does.
-        answers.iter().for_each(|answer| {
-            let _ = answer.wait();
+        // Only the mode whose scheduler runs the callback and the admission stops taking writes.
+        let is_stopped = matches!(mode, storage_pipeline::CompletionMode::SchedulerThread);
+        with_more_time(Duration::from_millis(300), |deadline| {
+            let answers: Vec<_> = (0..8).map(|_| Answer::new()).collect();
+            for (n, answer) in answers.iter().enumerate() {
+                tested.storage.submit_within(put(&format!("k{n}")), deadline, answer.callback());
+            }
+            // Nobody waits beyond the deadline, whatever a stranger's callback does.
+            answers.iter().for_each(|answer| drop(answer.wait()));
+            (is_stopped || tested.observer.count("LogWritten") > written).then_some(())
         });
         release.send(()).unwrap();
         tested.finish();

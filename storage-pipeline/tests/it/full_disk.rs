@@ -15,7 +15,7 @@ const VALUE_BYTES: usize = 2000;
 
 /// Runs the victim of the crash tests until it fails, with files of at most so many KiB, or kills it after a time.
 fn write(dir: &Path, mode: &str, round: u32, most_kib: u32) -> Output {
-    let script = format!("trap '' XFSZ; ulimit -f {}; exec timeout -s KILL 20 \"$@\"", 2 * most_kib);
+    let script = format!("trap '' XFSZ; ulimit -f {}; exec timeout -s KILL 120 \"$@\"", 2 * most_kib);
     let victim = env!("CARGO_BIN_EXE_crash-writer");
     let mut command = Command::new("sh");
     command.args(["-c", &script, "sh", victim, dir.to_str().unwrap(), mode, &round.to_string()]);

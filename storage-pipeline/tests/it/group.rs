@@ -9,14 +9,14 @@ use std::{
 };
 
 use storage_pipeline::{
-    CompletionMode, Config, Outcome, Storage,
+    Cause, CompletionMode, Config, Error, Outcome, Storage,
     engine::{Cf, Engine, memory::MemoryEngine},
     observe::Observe,
     raftstore::log_storage::MemoryLog,
     storage::{Cluster, Parts},
 };
 
-use crate::support::{Recorder, config, wait_for};
+use crate::support::{PATIENCE, Recorder, TICK, config, wait_for, with_more_time};
 
 /// Runs a test in all completion modes, one thread each.
 pub(crate) fn in_every_mode_at_once(test: impl Fn(CompletionMode) + Sync) {
@@ -27,6 +27,21 @@ pub(crate) fn in_every_mode_at_once(test: impl Fn(CompletionMode) + Sync) {
             builder.spawn_scoped(scope, move || test(mode)).unwrap();
         }
     });
+}
+
+/// As above, for tests whose leader has to go on leading until they end that. `None` says that another one was elected before, as
+/// happens on a machine that has other things to do: the test is repeated with longer ticks.
+pub(crate) fn in_every_mode_steadily(test: impl Fn(CompletionMode, Duration) -> Option<()> + Sync) {
+    in_every_mode_at_once(|mode| with_more_time(TICK, |tick| test(mode, tick)));
+}
+
+/// Whether a replica was not the leader, or is it no longer.
+pub(crate) fn is_deposed<T>(outcome: &Outcome<T>) -> bool {
+    matches!(
+        outcome,
+        Outcome::NotExecuted(Error::NotLeader { .. } | Error::StaleCommand)
+            | Outcome::Indeterminate(Cause::LeadershipLost)
+    )
 }
 
 /// What is left of a replica that stops.
@@ -50,6 +65,12 @@ pub(crate) struct Group {
 impl Group {
     pub(crate) fn open(mode: CompletionMode) -> Self {
         Self::with_config(config(mode, "in-memory".as_ref()))
+    }
+
+    pub(crate) fn with_tick(mode: CompletionMode, tick: Duration) -> Self {
+        let mut config = config(mode, "in-memory".as_ref());
+        config.tick = tick;
+        Self::with_config(config)
     }
 
     pub(crate) fn with_config(mut config: Config) -> Self {
@@ -106,13 +127,14 @@ impl Group {
         self.cluster.replicas().map(|(id, _)| id).filter(|id| *id != than).collect()
     }
 
-    /// Repeats what was refused, until it is not.
-    pub(crate) fn retry<T: Debug>(&self, storage: &Storage, run: impl Fn() -> Outcome<T>) -> T {
-        let until = Instant::now() + Duration::from_secs(10);
+    /// Asks whoever leads, but for one, until it is done. Says who did it, and what came of it.
+    pub(crate) fn ask<T: Debug>(&self, not: u64, run: impl Fn(&Storage) -> Outcome<T>) -> (Storage, T) {
+        let until = Instant::now() + PATIENCE;
         loop {
-            match run() {
-                Outcome::Applied(value) => return value,
-                other => assert!(Instant::now() < until, "{other:?} by {:?}", storage.status()),
+            let leader = self.other_leader(not);
+            match run(&leader) {
+                Outcome::Applied(value) => return (leader, value),
+                other => assert!(Instant::now() < until, "{other:?} by {:?}", leader.status()),
             }
             thread::sleep(Duration::from_millis(2));
         }
@@ -120,7 +142,7 @@ impl Group {
 
     /// Writes a key on whoever leads, until that is acknowledged. Says which replica led, and after how many attempts.
     pub(crate) fn write_until_applied(&self, key: &str) -> (u64, usize) {
-        let until = Instant::now() + Duration::from_secs(10);
+        let until = Instant::now() + PATIENCE;
         for attempt in 1.. {
             assert!(Instant::now() < until, "nobody takes a write");
             if let Some(leader) = self.cluster.leader()

@@ -13,7 +13,7 @@ use std::{
 
 use storage_pipeline::{CompletionMode, Config, RaftLog, Storage, Transaction};
 
-use crate::support::{config, in_every_mode};
+use crate::support::{PATIENCE, config, in_every_mode};
 
 const ACCOUNTS: u64 = 8;
 
@@ -59,7 +59,7 @@ fn acknowledged(config: &Config, round: u64, life: Duration) -> Acknowledged {
             line.clear();
         }
     });
-    assert_eq!(receiver.recv_timeout(Duration::from_secs(20)).unwrap(), "open");
+    assert_eq!(receiver.recv_timeout(PATIENCE).unwrap(), "open");
     thread::sleep(life);
     child.kill().unwrap();
     child.wait().unwrap();

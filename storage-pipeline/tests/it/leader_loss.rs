@@ -15,7 +15,7 @@ use storage_pipeline::{Outcome, Storage, command::RawPut, raftstore::status::Rol
 
 use crate::{
     group::{Group, in_every_mode_at_once},
-    support::{config, wait_for},
+    support::{PATIENCE, config, wait_for},
 };
 
 /// What writers share: who may be asked, and what came of it.
@@ -46,7 +46,7 @@ impl Load {
             let put = RawPut { key: key.clone().into(), value: n.to_string().into() };
             let sent = Instant::now();
             let outcome = leader.execute_within(put, Duration::from_secs(3));
-            assert!(sent.elapsed() < Duration::from_secs(8), "answered by its deadline");
+            assert!(sent.elapsed() < PATIENCE, "answered by its deadline");
             if outcome == Outcome::Applied(()) {
                 self.acknowledged.lock().unwrap().insert(key, n);
                 self.count.fetch_add(1, Ordering::Relaxed);

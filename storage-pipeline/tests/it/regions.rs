@@ -16,7 +16,7 @@ use storage_pipeline::{
 
 use crate::{
     group::{Group, in_every_mode_at_once},
-    support::{Answer, Tested, config, in_every_mode, wait_for},
+    support::{Answer, PATIENCE, Tested, config, in_every_mode, wait_for},
 };
 
 const SPLIT_AT: [&[u8]; 3] = [b"h", b"p", b"t"];
@@ -130,7 +130,7 @@ fn a_start_that_was_refused_binds_a_directory_to_no_split() {
 
 /// Puts a key on whoever takes it.
 fn put_somewhere(group: &Group, key: &str, value: &[u8]) {
-    let until = Instant::now() + Duration::from_secs(10);
+    let until = Instant::now() + PATIENCE;
     let put = || group.cluster.replicas().any(|(_, each)| each.raw_put(key.as_bytes(), value).is_applied());
     while !put() {
         assert!(Instant::now() < until, "nobody takes {key}");

@@ -15,7 +15,7 @@ use storage_pipeline::{
     command::{RawCompareAndSwap, RawPut},
 };
 
-use crate::support::{Answer, Tested, config, in_every_mode, wait_for};
+use crate::support::{Answer, PATIENCE, Tested, config, in_every_mode, wait_for};
 
 fn put(key: &str, value: &str) -> RawPut {
     RawPut { key: key.into(), value: value.into() }
@@ -95,7 +95,7 @@ fn submit_until_closed(
             }
             let _ = sender.send(outcome == Outcome::NotExecuted(Error::Closed));
         });
-        if count % 4 == 0 && refused.recv_timeout(Duration::from_secs(10)).unwrap() {
+        if count % 4 == 0 && refused.recv_timeout(PATIENCE).unwrap() {
             return count;
         }
     }
@@ -150,7 +150,7 @@ fn the_last_handle_may_be_dropped_or_closed_in_a_callback() {
                 sender.send(outcome).unwrap();
             });
             drop(storage);
-            assert!(receiver.recv_timeout(Duration::from_secs(10)).is_ok());
+            assert!(receiver.recv_timeout(PATIENCE).is_ok());
             // The directory is free again once the joiner is through.
             wait_for("the directory", || Storage::open(config(mode, dir)).is_ok());
         }

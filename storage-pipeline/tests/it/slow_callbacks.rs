@@ -6,12 +6,13 @@ use storage_pipeline::{Cause, CompletionMode, Error, Outcome, command::RawPut};
 
 use crate::{
     group::{Group, in_every_mode_at_once},
-    support::{Answer, Tested, config, in_every_mode, wait_for},
+    support::{Answer, PATIENCE, Tested, config, in_every_mode, wait_for, with_more_time},
 };
 
 /// Longer than anything takes that is not held up.
 const A_WHILE: Duration = Duration::from_millis(60);
 const DEADLINE: Duration = Duration::from_millis(300);
+const SOON: Duration = Duration::from_millis(30);
 
 fn put(key: &str) -> RawPut {
     RawPut { key: key.into(), value: b"v".to_vec() }
@@ -33,7 +34,7 @@ impl Stuck {
             gone.recv().unwrap();
         });
         happens();
-        let thread = entering.recv_timeout(Duration::from_secs(10)).expect("the callback runs");
+        let thread = entering.recv_timeout(PATIENCE).expect("the callback runs");
         Self { thread, go }
     }
 
@@ -42,7 +43,7 @@ impl Stuck {
     }
 }
 
-/// How far a later write of another key gets meanwhile: is it in the log, applied, told?
+/// How far a later write of another key gets meanwhile: is it in the log, is it told?
 fn gets_through(mode: CompletionMode) -> (bool, bool) {
     match mode {
         CompletionMode::SchedulerThread => (false, false),
@@ -59,34 +60,32 @@ fn a_callback_that_blocks_holds_up_what_its_mode_says_and_nothing_else() {
         let tested = Tested::open(config(mode, dir));
         assert!(tested.storage.raw_put(b"old", b"v").is_applied());
         wait_for("quiescence", || tested.storage.in_flight().is_quiescent());
-        let stuck = Stuck::submit(&tested, "slow", Duration::from_secs(60), || {});
+        let stuck = Stuck::submit(&tested, "slow", PATIENCE, || {});
         let (written, applied) = (tested.observer.count("LogWritten"), tested.observer.count("Applied"));
-        let (later, successor) = (Answer::new(), Answer::new());
-        tested.storage.submit_within(put("later"), DEADLINE, later.callback());
-        tested.storage.submit_within(put("slow"), DEADLINE, successor.callback());
-
-        // Reads need neither the apply thread nor the scheduler thread, nor more than one worker.
-        assert_eq!(tested.storage.raw_get(b"old"), Outcome::Applied(Some(b"v".to_vec())));
+        // Whoever is held up hears of his deadline, and the truth.
+        with_more_time(DEADLINE, |deadline| {
+            let (later, successor) = (Answer::new(), Answer::new());
+            tested.storage.submit_within(put("later"), deadline, later.callback());
+            tested.storage.submit_within(put("slow"), deadline, successor.callback());
+            // Reads need neither the apply thread nor the scheduler thread, nor more than one worker.
+            assert_eq!(tested.storage.raw_get(b"old"), Outcome::Applied(Some(b"v".to_vec())));
+            // The key itself is free after the callback, in every mode.
+            assert_eq!(successor.wait(), Outcome::NotExecuted(Error::DeadlineExceeded));
+            let got = match later.wait() {
+                Outcome::Applied(()) => (true, true),
+                Outcome::Indeterminate(Cause::DeadlineExceeded) => (true, false),
+                outcome => {
+                    assert_eq!(outcome, Outcome::NotExecuted(Error::DeadlineExceeded));
+                    (false, false)
+                }
+            };
+            assert!(got <= gets_through(mode), "{got:?}");
+            (got == gets_through(mode)).then_some(())
+        });
         let (is_logged, is_told) = gets_through(mode);
-        if is_logged {
-            wait_for("the log", || tested.observer.count("LogWritten") > written);
-        }
-        if is_told {
-            assert_eq!(later.wait(), Outcome::Applied(()));
-        }
         thread::sleep(A_WHILE);
         assert_eq!(tested.observer.count("LogWritten") > written, is_logged);
         assert_eq!(tested.observer.count("Applied") > applied, is_told);
-        // Whoever is held up hears of his deadline, and the truth.
-        match later.wait() {
-            Outcome::Applied(()) => assert!(is_told),
-            Outcome::Indeterminate(Cause::DeadlineExceeded) => assert!(is_logged && !is_told),
-            outcome => {
-                assert!(!is_logged && outcome == Outcome::NotExecuted(Error::DeadlineExceeded), "{outcome:?}")
-            }
-        }
-        // The key itself is free after the callback, in every mode.
-        assert_eq!(successor.wait(), Outcome::NotExecuted(Error::DeadlineExceeded));
 
         assert_eq!(tested.storage.fault(), None);
         stuck.let_go();
@@ -101,17 +100,17 @@ fn a_callback_that_blocks_holds_up_what_its_mode_says_and_nothing_else() {
 fn whoever_is_in_one_batch_with_a_callback_that_blocks_is_applied_and_hears_of_it_later() {
     in_every_mode(|mode, dir| {
         let tested = Tested::open(config(mode, dir));
-        // Held, so that the next two become one batch.
-        tested.observer.hold("Applying");
+        // Held, so that the next two are proposed, written and applied together.
+        tested.observer.hold("LogWriting");
         let first = Answer::new();
         tested.storage.submit(put("first"), first.callback());
-        tested.observer.wait_held("Applying");
+        tested.observer.wait_held("LogWriting");
         let neighbour = Answer::new();
-        let stuck = Stuck::submit(&tested, "slow", Duration::from_secs(60), || {
+        let stuck = Stuck::submit(&tested, "slow", PATIENCE, || {
             tested.storage.submit(put("neighbour"), neighbour.callback());
-            wait_for("the proposals", || tested.observer.count("Proposed") == 3);
-            thread::sleep(A_WHILE);
-            tested.observer.let_go("Applying");
+            wait_for("both on their way", || tested.observer.count("LatchesHeld") == 3);
+            wait_for("both at the raftstore", || tested.storage.in_flight().queued == 2);
+            tested.observer.let_go("LogWriting");
         });
         let teller = match mode {
             CompletionMode::SchedulerThread => "scheduler",
@@ -133,20 +132,35 @@ fn whoever_is_in_one_batch_with_a_callback_that_blocks_is_applied_and_hears_of_i
 fn a_callback_that_blocks_at_its_deadline_holds_up_other_deadlines_and_no_write() {
     in_every_mode(|mode, dir| {
         let tested = Tested::open(config(mode, dir));
-        tested.observer.hold("Applying");
-        let stuck = Stuck::submit(&tested, "late", Duration::from_millis(30), || {});
-        assert_eq!(stuck.thread, "maintenance");
-        tested.observer.let_go("Applying");
+        let stuck = with_more_time(SOON, |deadline| {
+            tested.observer.hold("Applying");
+            let stuck = Stuck::submit(&tested, "late", deadline, || {});
+            tested.observer.let_go("Applying");
+            if stuck.thread == "maintenance" {
+                return Some(stuck);
+            }
+            // Its time was up before it was proposed, and whoever had it then said so.
+            stuck.let_go();
+            None
+        });
         assert!(tested.storage.raw_put(b"k", b"v").is_applied());
         // The next one whose time is up hears of it when its fate is known.
-        tested.observer.hold("Applying");
-        let next = Answer::new();
-        tested.storage.submit_within(put("next"), Duration::from_millis(30), next.callback());
-        tested.observer.wait_held("Applying");
-        thread::sleep(A_WHILE);
-        assert_eq!(next.count(), 0);
-        tested.observer.let_go("Applying");
-        assert_eq!(next.wait(), Outcome::Applied(()));
+        with_more_time(SOON, |deadline| {
+            tested.observer.hold("Applying");
+            let next = Answer::new();
+            tested.storage.submit_within(put("next"), deadline, next.callback());
+            wait_for("apply", || tested.observer.is_held("Applying") || next.count() > 0);
+            if next.count() > 0 {
+                assert_eq!(next.wait(), Outcome::NotExecuted(Error::DeadlineExceeded));
+                tested.observer.let_go("Applying");
+                return None;
+            }
+            thread::sleep(deadline + A_WHILE);
+            assert_eq!(next.count(), 0);
+            tested.observer.let_go("Applying");
+            assert_eq!(next.wait(), Outcome::Applied(()));
+            Some(())
+        });
         stuck.let_go();
         tested.finish();
     });
@@ -154,9 +168,9 @@ fn a_callback_that_blocks_at_its_deadline_holds_up_other_deadlines_and_no_write(
 
 #[test]
 fn a_callback_that_outlasts_an_election_costs_no_leadership() {
-    in_every_mode_at_once(|mode| {
+    let is_steady = |mode, tick| {
         let mut config = config(mode, "in-memory".as_ref());
-        config.tick = Duration::from_millis(60);
+        config.tick = tick;
         let group = Group::with_config(config);
         group.agree();
         let leader = group.leader();
@@ -170,10 +184,12 @@ fn a_callback_that_outlasts_an_election_costs_no_leadership() {
             });
         }
         // A command that is behind them in one batch waits for all three.
-        answers.iter().for_each(|answer| assert_eq!(answer.wait(), Outcome::Applied(())));
-        assert_eq!(leader.status().term, term, "the same one leads");
-        assert_eq!(leader.status().leader, Some(leader.status().replica));
+        let all_applied = answers.iter().all(|answer| answer.wait() == Outcome::Applied(()));
+        let status = leader.status();
         drop(leader);
         group.finish();
-    });
+        let leads_on = status.term == term && status.leader == Some(status.replica);
+        (all_applied && leads_on).then_some(())
+    };
+    in_every_mode_at_once(|mode| with_more_time(Duration::from_millis(60), |tick| is_steady(mode, tick)));
 }

@@ -25,6 +25,26 @@ pub(crate) fn checked(key: &str) -> Rollback {
     Rollback { keys: vec![key.into()], start_ts: NEXT.fetch_add(1, Ordering::Relaxed) }
 }
 
+/// How long what has to happen may take. Nothing waits longer than it must: a machine that has other things to do is slow, not
+/// wrong.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often stores and groups tick, unless a test has reasons of its own.
+pub(crate) const TICK: Duration = Duration::from_millis(10);
+
+/// Where something has to happen within a time that ends, a deadline or an election: gives it `first`, then twice as much,
+/// and so on, until an attempt says that it was enough. What fails at every pace is no matter of pace.
+pub(crate) fn with_more_time<T>(first: Duration, attempt: impl Fn(Duration) -> Option<T>) -> T {
+    let (began, mut time) = (Instant::now(), first);
+    loop {
+        if let Some(found) = attempt(time) {
+            return found;
+        }
+        assert!(began.elapsed() < PATIENCE, "{time:?} were not enough");
+        time *= 2;
+    }
+}
+
 /// Submits a write on one key and waits until a thread is held with it at this kind of moment; sends `behind` more
 /// after it. Let the thread go with [`Recorder::let_go`].
 pub(crate) fn held<W>(
@@ -70,11 +90,13 @@ fn watch_for_deadlocks() {
     }
 }
 
-/// A configuration for tests: short ticks, so that nothing waits long.
+/// A configuration for tests: short ticks, so that nothing waits long, and deadlines that pass for nobody.
 pub(crate) fn config(mode: CompletionMode, dir: &Path) -> Config {
     let mut config = Config::new(dir);
     config.completion_mode = mode;
-    config.tick = Duration::from_millis(10);
+    config.tick = TICK;
+    config.default_timeout = PATIENCE;
+    config.open_timeout = PATIENCE;
     config
 }
 
@@ -108,11 +130,11 @@ impl Tested {
     }
 }
 
-/// Waits until something holds; fails after ten seconds.
+/// Waits until something holds, which it does sooner or later.
 pub(crate) fn wait_for(what: &str, holds: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(10);
+    let end = Instant::now() + PATIENCE;
     while !holds() {
-        assert!(Instant::now() < end, "waited ten seconds for {what}");
+        assert!(Instant::now() < end, "waited {PATIENCE:?} for {what}");
         thread::sleep(Duration::from_millis(1));
     }
 }
@@ -183,7 +205,12 @@ impl Recorder {
 
     /// Waits until a thread is held at this kind of moment.
     pub(crate) fn wait_held(&self, kind: &'static str) {
-        wait_for(kind, || self.gates.lock().unwrap().get(kind).is_some_and(|gate| gate.waiting > 0));
+        wait_for(kind, || self.is_held(kind));
+    }
+
+    /// Whether a thread is held at this kind of moment now.
+    pub(crate) fn is_held(&self, kind: &'static str) -> bool {
+        self.gates.lock().unwrap().get(kind).is_some_and(|gate| gate.waiting > 0)
     }
 
     /// The next `times` passes of this point fail.

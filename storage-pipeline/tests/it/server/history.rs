@@ -1,12 +1,10 @@
 //! What clients did to raw keys and what they heard, and whether that is linearizable.
 
-use std::{
-    collections::BTreeMap,
-    sync::Mutex,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, sync::Mutex, time::Instant};
 
 use porcupine_rs::{CheckResult, Model, Operation, check_operations_timeout};
+
+use crate::support::PATIENCE;
 
 /// What was done to a key.
 #[derive(Clone, Debug)]
@@ -63,7 +61,7 @@ impl History {
     pub(crate) fn check(&self) -> usize {
         let keys = self.keys.lock().unwrap();
         for (key, history) in keys.iter() {
-            let result = check_operations_timeout(history, Duration::from_secs(30));
+            let result = check_operations_timeout(history, PATIENCE * 5);
             if result != CheckResult::Ok {
                 let mut history = history.clone();
                 history.sort_by_key(|operation| operation.call_time);

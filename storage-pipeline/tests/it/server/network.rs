@@ -9,7 +9,7 @@ use super::{
     load::Load,
     nodes::{NODES, Nodes},
 };
-use crate::support::wait_for;
+use crate::support::{wait_for, with_more_time};
 
 #[test]
 fn each_node_is_stopped_in_turn_under_load_and_comes_back_and_nothing_is_lost() {
@@ -85,17 +85,19 @@ fn a_follower_that_is_cut_off_holds_nobody_up_and_gets_a_snapshot_of_every_regio
     nodes.agree();
     nodes.cut(follower, Mode::HungUp);
     let has: Vec<_> = nodes.storage(follower).regions().map(|region| region.applied_index()).collect();
-    let storage = nodes.storage(leader);
-    storage.raw_delete(b"gone").into_result().unwrap();
+    nodes.ask("a deletion", |storage| storage.raw_delete(b"gone"));
     // Enough for several chunks of each region.
     let value = |n: usize| vec![n as u8; 32 << 10];
     for n in 0..40 {
         for region in ["a", "z"] {
-            storage.raw_put(format!("{region}-{n}").as_bytes(), &value(n)).into_result().unwrap();
+            nodes.put(format!("{region}-{n}").as_bytes(), &value(n));
         }
     }
-    wait_for("the log to forget", || nodes.recorder(leader).truncated_to() > has.iter().max().unwrap() + 10);
-    let dropped = nodes.node(leader).links().find(|link| link.peer == follower).unwrap().dropped;
+    let others = || NODES.into_iter().filter(|id| *id != follower);
+    let last = has.iter().max().unwrap() + 10;
+    wait_for("the logs to forget", || others().all(|id| nodes.recorder(id).truncated_to() > last));
+    let links = || others().flat_map(|id| nodes.node(id).links()).filter(|link| link.peer == follower);
+    let dropped: u64 = links().map(|link| link.dropped).sum();
     assert!(dropped > 0, "what is sent to a node that is away is dropped");
     nodes.heal();
     nodes.agree();
@@ -104,11 +106,12 @@ fn a_follower_that_is_cut_off_holds_nobody_up_and_gets_a_snapshot_of_every_regio
     nodes.make_leader(follower);
     let storage = nodes.storage(follower);
     wait_for("a read", || storage.raw_get(b"gone").is_applied() && storage.raw_get(b"z").is_applied());
-    assert_eq!(storage.raw_get(b"gone"), Outcome::Applied(None));
+    let read = |key: &str| nodes.ask("a read", |storage| storage.raw_get(key.as_bytes()));
+    assert_eq!(read("gone"), None);
     for n in 0..40 {
         for region in ["a", "z"] {
-            let stored = storage.raw_get(format!("{region}-{n}").as_bytes()).into_result().unwrap();
-            assert_eq!(stored, Some(value(n)), "{region}-{n}");
+            let key = format!("{region}-{n}");
+            assert_eq!(read(&key), Some(value(n)), "{key}");
         }
     }
     nodes.finish();
@@ -116,7 +119,13 @@ fn a_follower_that_is_cut_off_holds_nobody_up_and_gets_a_snapshot_of_every_regio
 
 #[test]
 fn a_node_at_rest_keeps_its_connections_and_sends_little() {
-    let nodes = Nodes::start(CompletionMode::default());
+    with_more_time(Duration::from_millis(20), stays_as_it_is);
+}
+
+/// Lets three nodes be for three seconds. An election needs a leader that is not heard for a while, which a machine with other
+/// things to do may bring about.
+fn stays_as_it_is(tick: Duration) -> Option<()> {
+    let nodes = Nodes::start_with(CompletionMode::default(), |config| config.store.tick = tick);
     let leader = nodes.leader();
     nodes.put(b"k", b"v");
     nodes.agree();
@@ -130,9 +139,10 @@ fn a_node_at_rest_keeps_its_connections_and_sends_little() {
     let (dropped_before, carried_before) = (dropped(), carried());
     // Longer than a connection is left alone before it is asked whether it lives, and than an election takes.
     thread::sleep(Duration::from_secs(3));
-    assert_eq!(dropped(), dropped_before);
+    let dropped = dropped() - dropped_before;
     let sent = carried() - carried_before;
-    assert!(sent > 0 && sent < 200_000, "{sent} bytes in three seconds of heartbeats");
-    assert_eq!((nodes.leader(), nodes.storage(leader).status().term), (leader, term));
+    let is_same = nodes.leader() == leader && nodes.storage(leader).status().term == term;
     nodes.finish();
+    assert!(sent < 200_000, "{sent} bytes in three seconds of heartbeats");
+    (dropped == 0 && sent > 0 && is_same).then_some(())
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use storage_pipeline::{
-    CompletionMode, Storage,
+    CompletionMode, Outcome, Storage,
     observe::Observe,
     raftstore::status::Role,
     server::{Node, NodeConfig},
@@ -17,7 +17,7 @@ use storage_pipeline::{
 use tempfile::TempDir;
 
 use super::link::{Link, Mode};
-use crate::support::{Recorder, config, wait_for};
+use crate::support::{PATIENCE, Recorder, config, wait_for};
 
 pub(crate) const NODES: [u64; 3] = [1, 2, 3];
 
@@ -131,9 +131,19 @@ impl Nodes {
 
     /// Writes a key wherever that is taken.
     pub(crate) fn put(&self, key: &[u8], value: &[u8]) {
-        let until = Instant::now() + Duration::from_secs(20);
-        while !self.running.values().any(|node| node.storage().raw_put(key, value).is_applied()) {
-            assert!(Instant::now() < until, "nobody takes a write");
+        self.ask("a write", |storage| storage.raw_put(key, value));
+    }
+
+    /// Asks one after the other until one does it.
+    pub(crate) fn ask<T>(&self, what: &str, run: impl Fn(&Storage) -> Outcome<T>) -> T {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            for node in self.running.values() {
+                if let Outcome::Applied(value) = run(node.storage()) {
+                    return value;
+                }
+            }
+            assert!(Instant::now() < until, "nobody takes {what}");
             thread::sleep(Duration::from_millis(5));
         }
     }

@@ -4,32 +4,56 @@ use std::{
     io::{BufRead, BufReader, Read},
     net::{SocketAddr, TcpListener},
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
-    sync::mpsc,
+    process::{Child, ChildStderr, Command, ExitStatus, Stdio},
+    sync::{Arc, Mutex, mpsc},
     thread,
     time::{Duration, Instant},
 };
 
+use crate::support::{PATIENCE, wait_for};
+
 const SERVER: &str = env!("CARGO_BIN_EXE_storage-pipeline");
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The binary with these arguments, which has said where it listens.
 struct Process {
     child: Child,
     address: SocketAddr,
-    log: thread::JoinHandle<String>,
+    log: Log,
+}
+
+/// What it has logged so far, and the thread that reads it to its end.
+struct Log {
+    text: Arc<Mutex<String>>,
+    reader: thread::JoinHandle<()>,
+}
+
+impl Log {
+    fn of(stderr: ChildStderr) -> Self {
+        let text = Arc::<Mutex<String>>::default();
+        let own = Arc::clone(&text);
+        let reader = thread::spawn(move || {
+            for line in BufReader::new(stderr).lines() {
+                *own.lock().unwrap() += &(line.unwrap() + "\n");
+            }
+        });
+        Self { text, reader }
+    }
+
+    fn wait_for(&self, words: &str) {
+        wait_for(words, || self.text.lock().unwrap().contains(words));
+    }
+
+    fn whole(self) -> String {
+        self.reader.join().unwrap();
+        self.text.lock().unwrap().clone()
+    }
 }
 
 impl Process {
     fn start(config: &Path, arguments: &[&str]) -> Self {
         let mut child =
             serve(config, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut stderr = child.stderr.take().unwrap();
-        let log = thread::spawn(move || {
-            let mut log = String::new();
-            stderr.read_to_string(&mut log).unwrap();
-            log
-        });
+        let log = Log::of(child.stderr.take().unwrap());
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let (sender, receiver) = mpsc::channel();
         thread::spawn(move || {
@@ -40,7 +64,7 @@ impl Process {
         });
         let line = receiver.recv_timeout(PATIENCE).unwrap();
         let address = line.trim_end().strip_prefix("listening on ").and_then(|address| address.parse().ok());
-        let Some(address) = address else { panic!("{line:?}; {}", log.join().unwrap()) };
+        let Some(address) = address else { panic!("{line:?}; {}", log.whole()) };
         Self { child, address, log }
     }
 
@@ -48,7 +72,7 @@ impl Process {
     fn end(mut self, signal: &str) -> (ExitStatus, String) {
         send(signal, self.child.id());
         let status = wait(&mut self.child);
-        (status, self.log.join().unwrap())
+        (status, self.log.whole())
     }
 }
 
@@ -145,19 +169,20 @@ fn nodes_of_two_clusters_refuse_each_other_and_say_so_on_both_sides() {
     let one = Process::start(&file(dir.path(), 1, 7, &[(2, "127.0.0.1:1".to_owned())]), &[]);
     let peers = [(1, one.address.to_string())];
     let two = Process::start(&file(dir.path(), 2, 8, &peers), &[]);
-    thread::sleep(Duration::from_millis(500));
-    let (status, log) = two.end("-TERM");
-    assert!(status.success() && log.contains("this is cluster 7, not 8"), "{status}: {log}");
-    let (status, log) = one.end("-TERM");
-    assert!(status.success() && log.contains("this is cluster 7, not 8"), "{status}: {log}");
+    for node in [two, one] {
+        node.log.wait_for("this is cluster 7, not 8");
+        let (status, log) = node.end("-TERM");
+        assert!(status.success(), "{status}: {log}");
+    }
 }
 
 #[test]
 fn the_script_starts_three_nodes_that_find_each_other_and_stops_them() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/cluster.sh");
-    // Three ports in a row that are free at this moment.
+    // Three ports in a row that are free, below those that the system gives to whoever asks for any.
     let free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-    let port = (30_000..60_000).step_by(7).find(|port| (0..3).all(|n| free(port + n))).unwrap();
+    let first = 10_000 + (std::process::id() % 2_000) as u16 * 10;
+    let port = (first..32_000).step_by(10).find(|port| (0..3).all(|n| free(port + n))).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let (kept, log) = (dir.path().join("cluster"), dir.path().join("log"));
     let mut cluster = Command::new(script)

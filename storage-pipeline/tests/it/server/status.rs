@@ -8,16 +8,16 @@ use std::{
 };
 
 use serde_json::Value;
-use storage_pipeline::{Client, ClientConfig, CompletionMode, command::RawGet};
+use storage_pipeline::{Client, ClientConfig, CompletionMode, command::RawGet, raftstore::status::Role};
 use tokio::runtime::Runtime;
 
 use super::nodes::{NODES, Nodes};
-use crate::support::checked;
+use crate::support::{PATIENCE, checked, wait_for, with_more_time};
 
 /// The head and the body of an answer.
 fn get(address: SocketAddr, path: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -61,6 +61,15 @@ fn a_node_that_runs_tells_how_long_each_stage_takes_and_how_requests_end_in_ever
             assert!(client.execute(RawGet { key: Vec::new() }).await.is_not_executed());
         });
         nodes.agree();
+        // Callers and nodes hear of a command before its latches are released.
+        let is_over = |metrics: &BTreeMap<String, f64>| {
+            let released = stage(metrics, "applied_to_released", "count")
+                - stage(&before, "applied_to_released", "count");
+            let in_flight = metrics["storage_pipeline_in_flight{what=\"commands\"}"];
+            let leaders = metrics["storage_pipeline_leads{region=\"1\"}"];
+            released >= 10.0 && in_flight == 0.0 && leaders == 1.0
+        };
+        wait_for("the last release, and one leader of three", || is_over(&metrics(&nodes)));
         let after = metrics(&nodes);
         let more = |name: &str| {
             let of = |metrics: &BTreeMap<String, f64>| metrics.get(name).copied().unwrap_or(0.0);
@@ -90,8 +99,6 @@ fn a_node_that_runs_tells_how_long_each_stage_takes_and_how_requests_end_in_ever
             stage(&after, "whole", "sum") > stage(&after, "commit", "sum"),
             "a part is shorter than the whole"
         );
-        assert_eq!(after["storage_pipeline_leads{region=\"1\"}"], 1.0, "{mode}: one of three leads");
-        assert_eq!(after["storage_pipeline_in_flight{what=\"commands\"}"], 0.0, "{mode}");
         assert_eq!(after["storage_pipeline_poisoned"], 0.0, "{mode}");
         nodes.finish();
     }
@@ -99,18 +106,41 @@ fn a_node_that_runs_tells_how_long_each_stage_takes_and_how_requests_end_in_ever
 
 #[test]
 fn the_status_says_who_a_node_is_who_leads_and_what_else_is_asked_for_is_not_found() {
+    with_more_time(Duration::from_millis(20), says_who_it_is);
+}
+
+/// `None` where another node was elected meanwhile, as happens on a machine that has other things to do.
+fn says_who_it_is(tick: Duration) -> Option<()> {
     let nodes = Nodes::start_with(CompletionMode::default(), |config| {
         config.status_listen = Some("127.0.0.1:0".to_owned());
         config.store.split_keys = vec![b"m".to_vec()];
+        config.store.tick = tick;
     });
     nodes.make_leader(2);
     nodes.put(b"key", b"v");
     nodes.agree();
+    let terms = || -> Vec<_> {
+        nodes
+            .storages()
+            .iter()
+            .flat_map(|each| each.regions().map(|region| region.status().term).collect::<Vec<_>>())
+            .collect()
+    };
+    let before = terms();
+    let mut told = Vec::new();
     for id in NODES {
         let address = nodes.node(id).status_address().unwrap();
         let (head, body) = get(address, "/status");
         assert!(head.starts_with("HTTP/1.1 200") && head.contains("application/json"), "{head}");
-        let status: Value = serde_json::from_str(&body).unwrap();
+        told.push((id, serde_json::from_str::<Value>(&body).unwrap()));
+        assert!(get(address, "/nothing").0.starts_with("HTTP/1.1 404"));
+    }
+    let leads_all = nodes.storage(2).regions().all(|region| region.status().role == Role::Leader);
+    if terms() != before || !leads_all {
+        nodes.finish();
+        return None;
+    }
+    for (id, status) in told {
         assert_eq!(status["cluster_id"], 7);
         assert_eq!(status["node_id"], id);
         assert_eq!(status["serving"], true);
@@ -123,7 +153,7 @@ fn the_status_says_who_a_node_is_who_leads_and_what_else_is_asked_for_is_not_fou
         assert_eq!(status["regions"][1]["start_key"], "m");
         assert_eq!(status["regions"][0]["applied_index"], nodes.storage(id).applied_index());
         assert_eq!(status["links"].as_array().unwrap().len(), 2);
-        assert!(get(address, "/nothing").0.starts_with("HTTP/1.1 404"));
     }
     nodes.finish();
+    Some(())
 }

@@ -15,7 +15,7 @@ use storage_pipeline::{
 };
 
 use super::nodes::Nodes;
-use crate::support::wait_for;
+use crate::support::{PATIENCE, wait_for, with_more_time};
 
 /// An authority whose files lie in a directory.
 pub(crate) struct Authority<'a> {
@@ -56,9 +56,17 @@ impl<'a> Authority<'a> {
 
 #[test]
 fn nodes_with_certificates_of_one_authority_replicate_and_strangers_are_left_outside() {
+    with_more_time(Duration::from_millis(20), is_undisturbed_by_strangers);
+}
+
+/// Whether nobody had to be elected: a machine with other things to do may bring that about too.
+fn is_undisturbed_by_strangers(tick: Duration) -> Option<()> {
     let dir = tempfile::tempdir().unwrap();
     let ours = Authority::new(dir.path(), "ours");
-    let nodes = Nodes::start_with(CompletionMode::default(), |config| config.tls = ours.files("127.0.0.1"));
+    let nodes = Nodes::start_with(CompletionMode::default(), |config| {
+        config.tls = ours.files("127.0.0.1");
+        config.store.tick = tick;
+    });
     nodes.put(b"before", b"v");
     nodes.agree();
 
@@ -81,15 +89,16 @@ fn nodes_with_certificates_of_one_authority_replicate_and_strangers_are_left_out
     let silent = TcpStream::connect(target.address()).unwrap();
     let mut plain = TcpStream::connect(target.address()).unwrap();
     plain.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
-    plain.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    plain.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut answer = Vec::new();
     plain.read_to_end(&mut answer).unwrap();
     assert!(!answer.starts_with(b"\0\0"), "no frame of HTTP/2: {answer:?}");
     nodes.put(b"after", b"v");
     nodes.agree();
-    assert_eq!(nodes.storage(1).status().term, before.term, "nobody was disturbed");
+    let is_undisturbed = nodes.storage(1).status().term == before.term;
     drop(silent);
     nodes.finish();
+    is_undisturbed.then_some(())
 }
 
 #[test]

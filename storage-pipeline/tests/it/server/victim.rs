@@ -18,8 +18,7 @@ use std::{
 use storage_pipeline::{Cause, Error, Outcome};
 
 use super::process::send;
-
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::support::PATIENCE;
 
 /// A handle to the process. Clones share it; whoever waits for an answer when it dies hears that nobody knows.
 #[derive(Clone)]
