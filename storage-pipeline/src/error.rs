@@ -445,6 +445,15 @@ pub enum OpenError {
         /// What was asked for.
         wanted: &'static str,
     },
+    /// The data directory belongs to another node than the one that was started on it.
+    OtherNode {
+        /// The data directory.
+        path: PathBuf,
+        /// Whose it is.
+        found: NodeIdentity,
+        /// Who was started on it.
+        wanted: NodeIdentity,
+    },
     /// The data directory cannot be trusted.
     Corrupt {
         /// The file or directory.
@@ -475,6 +484,22 @@ pub enum OpenError {
     },
 }
 
+/// Which node of which cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeIdentity {
+    /// Id of the cluster. A directory that was never a node's names none.
+    pub cluster_id: Option<u64>,
+    /// Id of the node, which is that of its replica.
+    pub node_id: u64,
+}
+
+impl fmt::Display for NodeIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {}", self.node_id)?;
+        self.cluster_id.map_or(Ok(()), |id| write!(f, " of cluster {id}"))
+    }
+}
+
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -488,6 +513,9 @@ impl fmt::Display for OpenError {
             }
             Self::OtherRaftLog { path, found, wanted } => {
                 write!(f, "{}: the raft log is kept by {found}, not by {wanted}", path.display())
+            }
+            Self::OtherNode { path, found, wanted } => {
+                write!(f, "{}: it belongs to {found}, not to {wanted}", path.display())
             }
             Self::Corrupt { path, what } => write!(f, "{}: corrupt: {what}", path.display()),
             Self::Io { path, source } => write!(f, "{}: {source}", path.display()),

@@ -57,7 +57,10 @@ pub use client::TransactionError;
 pub use client::remote::{Client, ClientConfig};
 pub use completion_mode::{CompletionMode, Releaser, UnknownMode};
 pub use config::{Config, ConfigError, RaftLog, ReadPolicy};
-pub use error::{Cause, CommandError, Error, InvalidCommand, LockInfo, OpenError, Outcome, WriteConflict};
+pub use error::{
+    Cause, CommandError, Error, InvalidCommand, LockInfo, NodeIdentity, OpenError, Outcome,
+    WriteConflict,
+};
 #[cfg(feature = "store")]
 pub use storage::Storage;
 

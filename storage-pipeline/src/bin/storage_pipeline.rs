@@ -144,7 +144,7 @@ fn look(Check { dir, scratch }: &Check) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    println!("replica {}", report.replica);
+    report.owner.iter().for_each(|owner| println!("{owner}"));
     for CheckedRegion { id, applied_index, term } in &report.regions {
         println!("region {id}: applied up to entry {applied_index}, in term {term}");
     }

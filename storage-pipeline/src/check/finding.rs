@@ -2,13 +2,16 @@
 
 use std::{error, fmt, io, path::PathBuf, sync::Arc};
 
-use crate::{engine::Cf, error::OpenError};
+use crate::{
+    engine::Cf,
+    error::{NodeIdentity, OpenError},
+};
 
 /// What was found in a store.
 #[derive(Debug, Default)]
 pub struct CheckReport {
-    /// Id of the replica whose store it is; 0 where nothing was ever written.
-    pub replica: u64,
+    /// Whose store it is. Nobody's, where nothing was ever written.
+    pub owner: Option<NodeIdentity>,
     /// Its regions.
     pub regions: Vec<CheckedRegion>,
     /// How many keys were read in each column family.

@@ -20,8 +20,11 @@ use crate::{
     error::OpenError,
     raftstore::transport::{Message, Transport},
     region::Regions,
-    storage::{Parts, Storage, identity::stored_split_keys, parts::kind_in},
-    txn::meta::Number,
+    storage::{
+        Parts, Storage,
+        identity::{stored_identity, stored_split_keys},
+        parts::kind_in,
+    },
 };
 use copy::StoreCopy;
 
@@ -54,14 +57,14 @@ fn look(dir: &Path, report: &mut CheckReport) -> Result<(), OpenError> {
     let parts = Parts::on_disk_with(dir, kind)?;
     let engine = Arc::clone(&parts.engine);
     let corrupt = |error: crate::Error| OpenError::Corrupt { path: dir.to_owned(), what: error.to_string() };
-    let Some(replica) = Number::Replica.load(&*engine.snapshot()).map_err(corrupt)? else {
+    let Some(owner) = stored_identity(&*engine.snapshot()).map_err(corrupt)? else {
         // The first start did not come as far as to write anything.
         return Ok(());
     };
     let mut config = Config::new(dir);
     config.raft_log = kind;
-    config.replica_id = replica;
-    config.voters = vec![replica];
+    config.replica_id = owner.node_id;
+    config.voters = vec![owner.node_id];
     config.split_keys = stored_split_keys(&*engine.snapshot()).map_err(corrupt)?;
     // It is to apply what is committed and nothing more, so it is given no time for an election.
     config.tick = Duration::from_secs(10);
@@ -71,7 +74,7 @@ fn look(dir: &Path, report: &mut CheckReport) -> Result<(), OpenError> {
         let own = RegionEngine::new(Arc::clone(&engine), region);
         seen.push(ApplyState::load(&*own.snapshot()).map_err(corrupt)?.index);
     }
-    report.replica = replica;
+    report.owner = Some(owner);
     start(config, parts, &seen, report)?;
     let view = engine.snapshot();
     for cf in [Cf::Default, Cf::Lock, Cf::Write, Cf::Raw] {

@@ -23,13 +23,15 @@ use super::{
     wire::{FRAME_OVERHEAD_BYTES, RaftServer},
 };
 use crate::{
+    error::NodeIdentity,
     observe::Observe,
     protocol::{
         dial::{CONNECTION_WINDOW, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, STREAM_WINDOW, causes},
         tls::Tls,
     },
     raftstore::status::Role,
-    storage::{Parts, Storage},
+    spans::Spans,
+    storage::{Parts, Storage, identity::identify_node},
 };
 
 /// How long a leader that stops waits for another one to take over.
@@ -108,7 +110,9 @@ impl Node {
         let transport = GrpcTransport::start(&config, &identity, tls.as_ref(), runtime.handle(), &watch);
         let transport = Arc::new(transport.map_err(NodeError::Config)?);
         let parts = Parts::on_disk_with(&config.store.dir, config.store.raft_log).map_err(NodeError::Open)?;
-        let (metrics, observer) = Metrics::observing(&config, observer);
+        let wanted = NodeIdentity { cluster_id: Some(config.cluster_id), node_id: config.node_id() };
+        identify_node(&parts, wanted).map_err(NodeError::Open)?;
+        let (metrics, observer) = Metrics::observing(&config, Spans::wanted(observer));
         let storage = Storage::open_replica(config.store.clone(), parts, transport.clone(), observer);
         let storage = storage.map_err(NodeError::Open)?;
         let store = StoreService::new(&config, address, &identity, &storage, &watch);

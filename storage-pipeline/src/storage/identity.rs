@@ -6,6 +6,8 @@ use crate::{
     error::{Error, OpenError},
     txn::meta::Number,
 };
+#[cfg(feature = "server")]
+use crate::{error::NodeIdentity, storage::Parts};
 
 /// Where the data says at which keys it is split, in [`Cf::Meta`].
 const SPLIT_KEYS_KEY: &[u8] = b"split_keys";
@@ -78,4 +80,32 @@ pub(super) fn identify(engine: &dyn Engine, replica: u64) -> Result<(), Error> {
             Ok(engine.sync()?)
         }
     }
+}
+
+/// Makes sure that data belongs to this node. Data that no replica has begun is its own from now on, and so is that of its
+/// replica that was never a node's.
+#[cfg(feature = "server")]
+pub(crate) fn identify_node(parts: &Parts, wanted: NodeIdentity) -> Result<(), OpenError> {
+    let Parts { dir, engine, .. } = parts;
+    let in_data = |error: Error| OpenError::Corrupt { path: dir.clone(), what: error.to_string() };
+    let found = stored_identity(&*engine.snapshot()).map_err(in_data)?;
+    if found == Some(wanted) {
+        return Ok(());
+    }
+    if let Some(found) = found.filter(|found| *found != NodeIdentity { cluster_id: None, ..wanted }) {
+        return Err(OpenError::OtherNode { path: dir.clone(), found, wanted });
+    }
+    let mut batch = WriteBatch::default();
+    wanted.cluster_id.into_iter().for_each(|id| batch.push(Number::Cluster.put(id)));
+    engine.write(&batch).and_then(|()| engine.sync()).map_err(|error| in_data(error.into()))
+}
+
+/// Whose data it is, where a replica has begun it.
+///
+/// # Errors
+/// The engine's refusal, or [`Error::Corrupt`].
+#[cfg(feature = "server")]
+pub(crate) fn stored_identity(view: &dyn crate::engine::Snapshot) -> Result<Option<NodeIdentity>, Error> {
+    let cluster_id = Number::Cluster.load(view)?;
+    Ok(Number::Replica.load(view)?.map(|node_id| NodeIdentity { cluster_id, node_id }))
 }

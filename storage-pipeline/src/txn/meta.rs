@@ -14,6 +14,8 @@ pub enum Number {
     TimestampBound,
     /// Id of the replica that the data belongs to. It never changes.
     Replica,
+    /// Id of the cluster to which the node belongs that the data is of, where it is of one. It never changes.
+    Cluster,
     /// Entries up to this index are in the data for good: it was written behind a sync that covers them. Who finds an
     /// older one has lost the newer one and nothing else.
     Synced,
@@ -29,6 +31,7 @@ impl Number {
             Self::SafePoint => b"gc_safe_point",
             Self::TimestampBound => b"timestamp_bound",
             Self::Replica => b"replica",
+            Self::Cluster => b"cluster",
             Self::Synced => b"synced",
             Self::ConfVer => b"conf_ver",
         }

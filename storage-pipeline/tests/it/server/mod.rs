@@ -14,3 +14,4 @@ mod tls;
 mod victim;
 mod kills;
 mod check;
+mod identity;
