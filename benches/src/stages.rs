@@ -89,7 +89,7 @@ mod tests {
     fn pass_all(stages: &Stages) {
         let cid = 1;
         for moment in [
-            Moment::Admitted { cid, region: 1 },
+            Moment::Admitted { cid, region: 1, kind: "RawPut", is_read: false },
             Moment::Proposing { cid },
             Moment::Proposed { cid, region: 1, index: 7, term: 1 },
             Moment::LogWriting { region: 1, entries: 1 },

@@ -46,6 +46,16 @@ impl<T> Outcome<T> {
         }
     }
 
+    /// Which kind it is.
+    #[must_use]
+    pub const fn kind(&self) -> OutcomeKind {
+        match self {
+            Self::Applied(_) => OutcomeKind::Applied,
+            Self::NotExecuted(_) => OutcomeKind::NotExecuted,
+            Self::Indeterminate(_) => OutcomeKind::Indeterminate,
+        }
+    }
+
     /// Whether the command is done.
     #[must_use]
     pub const fn is_applied(&self) -> bool {
@@ -62,6 +72,32 @@ impl<T> Outcome<T> {
     #[must_use]
     pub const fn is_indeterminate(&self) -> bool {
         matches!(self, Self::Indeterminate(_))
+    }
+}
+
+/// Which kind of outcome it is: for those who count them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OutcomeKind {
+    /// See [`Outcome::Applied`].
+    Applied,
+    /// See [`Outcome::NotExecuted`].
+    NotExecuted,
+    /// See [`Outcome::Indeterminate`].
+    Indeterminate,
+}
+
+impl OutcomeKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Applied, Self::NotExecuted, Self::Indeterminate];
+
+    /// Its name, for logs and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Applied => "applied",
+            Self::NotExecuted => "not_executed",
+            Self::Indeterminate => "indeterminate",
+        }
     }
 }
 

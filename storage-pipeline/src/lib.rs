@@ -16,6 +16,8 @@ pub mod members;
 pub mod observe;
 #[cfg(feature = "failpoints")]
 pub mod fail_points;
+#[cfg(feature = "store")]
+pub mod spans;
 pub mod mailbox;
 #[cfg(feature = "store")]
 pub(crate) mod patience;
@@ -58,7 +60,7 @@ pub use client::remote::{Client, ClientConfig};
 pub use completion_mode::{CompletionMode, Releaser, UnknownMode};
 pub use config::{Config, ConfigError, RaftLog, ReadPolicy};
 pub use error::{
-    Cause, CommandError, Error, InvalidCommand, LockInfo, NodeIdentity, OpenError, Outcome,
+    Cause, CommandError, Error, InvalidCommand, LockInfo, NodeIdentity, OpenError, Outcome, OutcomeKind,
     WriteConflict,
 };
 #[cfg(feature = "store")]

@@ -32,6 +32,8 @@ macro_rules! named {
     };
 }
 
+#[cfg(feature = "store")]
+pub(crate) mod entries;
 mod moment;
 
 pub use moment::Moment;

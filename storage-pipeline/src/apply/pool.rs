@@ -141,6 +141,7 @@ impl RegionApplier {
         };
         let Position { index, term } = manifest.position;
         observer.note(Moment::SnapshotInstalling { region: self.region, index });
+        tracing::info!(region = self.region, index, term, "a snapshot replaces the data");
         self.staging.install(&manifest)?;
         self.staging.finish(&manifest)?;
         // The count of changes came with the data.

@@ -20,7 +20,9 @@ use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     time::sleep,
 };
-use tracing::level_filters::LevelFilter;
+use tracing_subscriber::{
+    filter::Targets, fmt::format::FmtSpan, layer::SubscriberExt, util::SubscriberInitExt,
+};
 
 /// How often it is looked whether the store has failed.
 const LOOK: Duration = Duration::from_millis(100);
@@ -29,9 +31,10 @@ const LOOK: Duration = Duration::from_millis(100);
 #[derive(Parser)]
 #[command(version)]
 struct Cli {
-    /// What is logged to the standard error: off, error, warn, info, debug or trace.
-    #[arg(long, global = true, default_value = "info")]
-    log: LevelFilter,
+    /// What is logged to the standard error: off, error, warn, info, debug or trace, for all or, separated by commas, for a target
+    /// each, as in info,storage_pipeline::command=debug.
+    #[arg(long, global = true, env = "STORAGE_PIPELINE_LOG", default_value = "info")]
+    log: Targets,
     #[command(subcommand)]
     command: Task,
 }
@@ -102,7 +105,10 @@ impl Serve {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    tracing_subscriber::fmt().with_max_level(cli.log).with_writer(std::io::stderr).with_ansi(false).init();
+    // A span is a line when it ends, with the time that it took.
+    let lines = tracing_subscriber::fmt::layer().with_span_events(FmtSpan::CLOSE);
+    let lines = lines.with_writer(std::io::stderr).with_ansi(false);
+    tracing_subscriber::registry().with(cli.log).with(lines).init();
     let serve = match &cli.command {
         Task::Serve(serve) => serve,
         Task::Check(check) => return look(check),

@@ -15,6 +15,9 @@ pub(super) trait Execute: Sized {
     /// Whether it only reads.
     const IS_READ: bool = false;
 
+    /// Whether [`process_blind`](Self::process_blind) is all there is to do.
+    const IS_BLIND: bool = false;
+
     fn validate(&self, config: &Config) -> Result<(), InvalidCommand>;
 
     /// Hashes of the keys it latches, in any order.

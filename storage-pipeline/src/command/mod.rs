@@ -112,6 +112,12 @@ macro_rules! commands {
                 match self { $(Self::$command(_) => <$command as Execute>::IS_READ,)* }
             }
 
+            /// Whether it reads nothing, so that [`process_blind`](Self::process_blind) decides it.
+            #[must_use]
+            pub fn is_blind(&self) -> bool {
+                match self { $(Self::$command(_) => <$command as Execute>::IS_BLIND,)* }
+            }
+
             /// Checks every field, before any latch is taken.
             ///
             /// ```
@@ -156,8 +162,10 @@ macro_rules! commands {
             /// ```
             /// use storage_pipeline::command::{Command, RawGet, RawPut};
             /// let put = Command::from(RawPut { key: b"k".to_vec(), value: b"v".to_vec() });
+            /// assert!(put.is_blind());
             /// assert_eq!(put.process_blind().unwrap().modifies.len(), 1);
-            /// assert!(Command::from(RawGet { key: b"k".to_vec() }).process_blind().is_err());
+            /// let get = Command::from(RawGet { key: b"k".to_vec() });
+            /// assert!(!get.is_blind() && get.process_blind().is_err());
             /// ```
             ///
             /// # Errors

@@ -30,6 +30,8 @@ impl Request for RawPut {
 }
 
 impl Execute for RawPut {
+    const IS_BLIND: bool = true;
+
     fn validate(&self, config: &Config) -> Result<(), InvalidCommand> {
         validate::key("key", &self.key, config)?;
         validate::value("value", &self.value, config)
@@ -72,6 +74,8 @@ impl Request for RawDelete {
 }
 
 impl Execute for RawDelete {
+    const IS_BLIND: bool = true;
+
     fn validate(&self, config: &Config) -> Result<(), InvalidCommand> {
         validate::key("key", &self.key, config)
     }

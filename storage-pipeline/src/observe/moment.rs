@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use crate::error::OutcomeKind;
+
 named! {
 /// A moment in the life of a command or of a batch. What counts entries of a log names the region whose log it is. Observers run on the thread that reached it and delay it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,11 +15,17 @@ Moment {
         cid: u64,
         /// Id of the region that it is for.
         region: u64,
+        /// Its name.
+        kind: &'static str,
+        /// Whether it only reads: then its next moment is that of its snapshot, otherwise that of its latches.
+        is_read: bool,
     },
     /// A command holds its latches.
     LatchesHeld {
         /// Number of the command.
         cid: u64,
+        /// Whether it reads nothing: then it goes to the raftstore at once, otherwise for its snapshot.
+        is_blind: bool,
     },
     /// A snapshot was taken for a command.
     SnapshotTaken {
@@ -63,6 +71,13 @@ Moment {
         /// Whether the write was synced.
         synced: bool,
     },
+    /// Entries of a region are committed and go to apply.
+    Committed {
+        /// Id of the region.
+        region: u64,
+        /// Index of the last of them.
+        index: u64,
+    },
     /// A batch is about to be written to the data engine.
     Applying {
         /// Id of the region.
@@ -88,8 +103,10 @@ Moment {
     CallerTold {
         /// Number of the command.
         cid: u64,
+        /// What it was told, without its result or reason.
+        outcome: OutcomeKind,
     },
-    /// A command's latches are released and its successors woken.
+    /// A command is off the books. The latches of a write are released and its successors woken.
     Released {
         /// Number of the command.
         cid: u64,
@@ -128,7 +145,7 @@ impl Moment {
     pub const fn cid(&self) -> Option<u64> {
         match *self {
             Self::Admitted { cid, .. }
-            | Self::LatchesHeld { cid }
+            | Self::LatchesHeld { cid, .. }
             | Self::SnapshotTaken { cid, .. }
             | Self::Processing { cid }
             | Self::Proposing { cid }
@@ -148,6 +165,7 @@ impl Moment {
             | Self::Proposed { region, .. }
             | Self::LogWriting { region, .. }
             | Self::LogWritten { region, .. }
+            | Self::Committed { region, .. }
             | Self::Applying { region, .. }
             | Self::Applied { region, .. }
             | Self::SnapshotSending { region, .. }

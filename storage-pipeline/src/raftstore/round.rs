@@ -220,6 +220,7 @@ impl Peer {
         let bytes = entries.iter().map(|entry| entry.data.len() + size_of::<Entry>()).sum();
         self.applying_bytes += bytes;
         let proposals = self.proposals.take_through(last);
+        self.observer.note(Moment::Committed { region: self.region(), index: last });
         effects.apply.push(ApplyTask { entries, proposals, bytes, ..self.apply_task() });
     }
 

@@ -47,6 +47,7 @@ impl SnapshotSender {
         let metadata = message.get_snapshot().get_metadata();
         let position = Position { index: metadata.index, term: metadata.term };
         self.scheduler.observer.note(Moment::SnapshotSending { region, to, index: position.index });
+        tracing::info!(region, to, index = position.index, "a snapshot is sent");
         let mut count = 0;
         while let Some((number, changes)) = chunks.next()? {
             if self.scheduler.is_closing() {
@@ -61,6 +62,7 @@ impl SnapshotSender {
         }
         message.mut_snapshot().data = count.to_be_bytes().to_vec();
         self.transport.send(region, vec![message]);
+        tracing::info!(region, to, chunks = count, "a snapshot was sent");
         Ok(true)
     }
 }

@@ -29,6 +29,22 @@ pub struct ReplicaStatus {
     pub leader: Option<u64>,
 }
 
+impl ReplicaStatus {
+    /// Logs who leads now, where that is another one than before, and what this replica has become.
+    pub(crate) fn log(&self, region: u64, before: &Self) {
+        let Self { replica, role, term, leader } = *self;
+        match leader {
+            Some(leader) if Some(leader) != before.leader => {
+                tracing::info!(replica, region, term, leader, "a replica leads");
+            }
+            None if before.leader.is_some() => {
+                tracing::info!(replica, region, term, before = before.leader, "nobody leads");
+            }
+            _ => tracing::debug!(replica, region, term, ?role, "the role or the term has changed"),
+        }
+    }
+}
+
 /// Where the raftstore publishes the status and others look.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SharedStatus(Arc<Mutex<ReplicaStatus>>);

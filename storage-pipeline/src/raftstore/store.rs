@@ -186,6 +186,7 @@ impl Store {
                 reader.lease.publish(lease);
             }
             if status != region.published.1 {
+                status.log(region.peer.region(), &region.published.1);
                 region.status.publish(status);
             }
             region.published = (lease, status);

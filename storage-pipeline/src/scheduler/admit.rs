@@ -107,7 +107,13 @@ impl Scheduler {
             self.tell(&task, Outcome::NotExecuted(error), None);
             return;
         }
-        self.observer.note(Moment::Admitted { cid: task.context().cid, region: task.context().region });
+        let TaskContext { cid, region, .. } = *task.context();
+        self.observer.note(Moment::Admitted {
+            cid,
+            region,
+            kind: command.name(),
+            is_read: command.is_read(),
+        });
         let job = Job { task, command };
         if job.task.is_read() {
             self.go_on(self.send_for_snapshot(job));
@@ -161,7 +167,8 @@ impl Scheduler {
         if self.is_closing() {
             return Err(Settled::not_executed(job.task, self.refusal()));
         }
-        self.observer.note(Moment::LatchesHeld { cid: job.task.context().cid });
+        let (cid, is_blind) = (job.task.context().cid, job.command.is_blind());
+        self.observer.note(Moment::LatchesHeld { cid, is_blind });
         self.propose_or_look(job)
     }
 

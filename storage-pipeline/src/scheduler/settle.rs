@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     completion_mode::Releaser,
-    error::{Cause, Error},
+    error::{Cause, Error, OutcomeKind},
     observe::Moment,
     planted::planted,
     scheduler::{
@@ -48,6 +48,8 @@ impl Scheduler {
                 // A read holds no latch, so there is nobody to hand it to.
                 self.tell_settled(settled);
                 self.in_flight.leave(&settled.task);
+                let cid = settled.task.context().cid;
+                self.observer.note(Moment::Released { cid, applied_at: None });
             }
             !is_read
         });
@@ -102,12 +104,14 @@ impl Scheduler {
         if task.is_unanswered() {
             self.observer.note(Moment::TellingCaller { cid, applied_at });
         }
-        self.told(task, || task.tell(reply));
+        let outcome = reply.kind();
+        self.told(task, || (task.tell(reply), outcome));
     }
 
-    fn told(&self, task: &Task, tell: impl FnOnce() -> Told) {
+    fn told(&self, task: &Task, tell: impl FnOnce() -> (Told, OutcomeKind)) {
         let cid = task.context().cid;
-        match threads::in_callback(tell) {
+        let (told, outcome) = threads::in_callback(tell);
+        match told {
             Told::Before => return,
             Told::Now => {}
             Told::Panicked => {
@@ -116,13 +120,13 @@ impl Scheduler {
                 tracing::error!(cid, "a caller's callback panicked; the command counts as answered");
             }
         }
-        self.observer.note(Moment::CallerTold { cid });
+        self.observer.note(Moment::CallerTold { cid, outcome });
     }
 
     /// Answers every caller whose deadline has passed. Settles nothing.
     pub(crate) fn tell_overdue(&self, now: Instant) {
         for task in self.in_flight.overdue(now) {
-            self.told(&task, || task.tell_early(Error::DeadlineExceeded, Cause::DeadlineExceeded));
+            self.told(&task, || tell_early(&task, Error::DeadlineExceeded, Cause::DeadlineExceeded));
             if planted!(ReleaseAtDeadline) && !task.is_read() {
                 self.settle(Settled { task, reply: None, applied_at: None });
             }
@@ -133,7 +137,7 @@ impl Scheduler {
     /// waiting.
     fn tell_at_the_end(&self, tasks: Vec<Task>, indeterminate: &Cause) {
         for task in tasks {
-            let tell = || task.tell_early(self.refusal(), indeterminate.clone());
+            let tell = || tell_early(&task, self.refusal(), indeterminate.clone());
             let told = AssertUnwindSafe(|| self.told(&task, tell));
             if let Err(payload) = catch_unwind(told) {
                 tracing::error!(cid = task.context().cid, "the observer panicked while the store ends");
@@ -177,4 +181,11 @@ impl Scheduler {
         self.tell_at_the_end(self.in_flight.discard(), &Cause::Closed);
         drop(self.latches.discard());
     }
+}
+
+/// Answers a caller before its command is settled, and says which kind of answer that was: what it is promised then holds for ever.
+fn tell_early(task: &Task, not_executed: Error, indeterminate: Cause) -> (Told, OutcomeKind) {
+    let told = task.tell_early(not_executed, indeterminate);
+    let is_promised = task.context().phase.is_abandoned();
+    (told, if is_promised { OutcomeKind::NotExecuted } else { OutcomeKind::Indeterminate })
 }

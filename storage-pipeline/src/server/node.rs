@@ -135,6 +135,8 @@ impl Node {
             .serve_with_incoming_shutdown(incoming, async move { stopped.stopped().await });
         let server = Some(runtime.spawn(server));
         let drain_timeout = config.drain_timeout;
+        let (cluster, node, mode) = (config.cluster_id, config.node_id(), config.store.completion_mode);
+        tracing::info!(cluster, node, %address, %mode, "the node serves");
         Ok(Self {
             address,
             status_address,
@@ -173,6 +175,8 @@ impl Node {
     /// Stops the node: it takes no new commands, lets what is in flight end for at most
     /// [`NodeConfig::drain_timeout`], gives the leadership up if it has it, closes the store and ends its connections.
     pub fn stop(mut self) {
+        let in_flight = self.storage.in_flight().commands;
+        tracing::info!(in_flight, "the node takes nothing new and ends what it has");
         self.lever.enter(Phase::Draining);
         wait_until(self.drain_timeout, || self.storage.in_flight().commands == 0);
         self.hand_over();
@@ -196,6 +200,7 @@ impl Node {
         self.storage.close();
         self.lever.enter(Phase::Stopped);
         let Some(runtime) = self.runtime.take() else { return };
+        tracing::info!("the store is closed, and the node ends");
         if let Some(server) = self.server.take()
             && let Ok(Ok(Err(error))) = runtime.block_on(async { timeout(HANG_UP, server).await })
         {

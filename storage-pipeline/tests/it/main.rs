@@ -10,6 +10,7 @@ mod bad_input;
 mod completion;
 mod callbacks;
 mod slow_callbacks;
+mod spans;
 mod faults;
 #[cfg(feature = "failpoints")]
 mod fail_points;

@@ -207,3 +207,40 @@ fn the_script_starts_three_nodes_that_find_each_other_and_stops_them() {
     assert!((0..3).all(|n| free(port + n)), "they are gone");
     assert!(kept.join("node-3").exists(), "what was named is kept");
 }
+
+/// Runs a command of a client against a node that may not lead yet.
+#[cfg(feature = "client")]
+fn put(address: SocketAddr) {
+    use storage_pipeline::{Client, ClientConfig};
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let client = Client::connect(ClientConfig::new(7, [address.to_string()])).await.unwrap();
+        client.raw_put(b"key", b"v").await.into_result().unwrap();
+    });
+}
+
+#[cfg(feature = "client")]
+#[test]
+fn a_node_logs_its_life_and_where_it_is_asked_to_each_command_by_its_stages() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = file(dir.path(), 1, 7, &[]);
+    for (level, traces) in [("info", false), ("info,storage_pipeline::command=debug", true)] {
+        let node = Process::start(&config, &["--set", "tick_ms=10", "--log", level]);
+        put(node.address);
+        let (_, log) = node.end("-TERM");
+        let life = ["the node serves", "a replica leads", "the node takes nothing new", "the node ends"];
+        let places: Vec<_> = life.iter().map(|words| log.find(words)).collect();
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?} in {log}");
+        let put = log.lines().filter(|line| line.contains("RawPut") && line.contains("close"));
+        let of_put: Vec<_> = put.collect();
+        assert_eq!(of_put.len(), if traces { 8 } else { 0 }, "seven stages and the whole: {log}");
+        for (line, stage) in
+            of_put.iter().zip(["latches", "process", "propose", "commit", "apply", "tell", "release"])
+        {
+            assert!(line.contains(&format!("{stage}:")) && line.contains("region=1"), "{line}");
+        }
+        assert!(of_put.last().is_none_or(|line| line.contains("outcome=\"applied\"")), "{log}");
+    }
+    let refused =
+        Command::new(SERVER).args(["--log", "storage_pipeline=loud", "check", "/nowhere"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+}
