@@ -166,6 +166,11 @@ impl Storage {
         self.0.in_flight()
     }
 
+    /// How many messages wait for the threads of each room, by the names of the rooms.
+    pub fn queued(&self) -> impl Iterator<Item = (&'static str, usize)> {
+        self.0.queued().into_iter()
+    }
+
     /// Index of the last applied log entry, of the first region where there are several.
     #[must_use]
     pub fn applied_index(&self) -> u64 {

@@ -16,6 +16,9 @@ use crate::{
     threads,
 };
 
+/// The name of the room that sends snapshots.
+const SNAPSHOTS: &str = "snapshots";
+
 /// Everything that runs.
 pub(crate) struct Running {
     pub(crate) scheduler: Arc<Scheduler>,
@@ -48,12 +51,22 @@ impl Running {
     pub(crate) fn in_flight(&self) -> InFlightCounts {
         let (commands, bytes) = self.scheduler.in_flight.counts();
         let (latches_held, latches_waiting) = self.scheduler.latches.counts();
-        let threads = &self.threads;
-        let queued = self.scheduler.own.len()
-            + self.scheduler.workers.len()
-            + threads.raftstore.0.len()
-            + threads.apply.0.iter().map(Mailbox::len).sum::<usize>();
+        // A snapshot that waits to be sent is no command's.
+        let of_commands = |(room, _): &(&str, usize)| *room != SNAPSHOTS;
+        let queued = self.queued().into_iter().filter(of_commands).map(|(_, count)| count).sum();
         InFlightCounts { commands, bytes, latches_held, latches_waiting, queued }
+    }
+
+    /// How many messages wait for the threads of each room.
+    pub(crate) fn queued(&self) -> [(&'static str, usize); 5] {
+        let threads = &self.threads;
+        [
+            ("scheduler", self.scheduler.own.len()),
+            ("workers", self.scheduler.workers.len()),
+            ("raftstore", threads.raftstore.0.len()),
+            ("apply", threads.apply.0.iter().map(Mailbox::len).sum()),
+            (SNAPSHOTS, threads.snapshots.0.len()),
+        ]
     }
 
     /// The applied index of a region, counted from zero.

@@ -1,7 +1,11 @@
 //! What a node counts and measures: how long the stages of commands take, told by the store's moments, how requests of
 //! clients end, and how full its queues are. Hands on the text that Prometheus reads.
 
-use std::{cell::Cell, sync::Arc, time::Instant};
+use std::{
+    cell::Cell,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use parking_lot::Mutex;
 use prometheus_client::{
@@ -19,7 +23,8 @@ mod watched;
 
 use super::{config::NodeConfig, transport::LinkStatus};
 use crate::{
-    observe::{FailPoint, Moment, Observe},
+    error::OutcomeKind,
+    observe::{FailPoint, Moment, Observe, entries::Entries},
     raftstore::status::Role,
     storage::Storage,
 };
@@ -41,9 +46,11 @@ pub(crate) struct Metrics {
     registry: Registry,
     stages: Vec<Histogram>,
     requests: Family<Labels, Counter>,
+    commands: Family<Labels, Counter>,
     gauges: Gauges,
     /// A command has its place by its number. There are more places than commands in flight, so that few lose theirs.
     watched: Box<[Mutex<Watched>]>,
+    entries: Mutex<Entries>,
     next: Option<Arc<dyn Observe>>,
 }
 
@@ -51,6 +58,7 @@ pub(crate) struct Metrics {
 #[derive(Default)]
 struct Gauges {
     in_flight: Family<Labels, Gauge>,
+    queued: Family<Labels, Gauge>,
     applied_index: Family<Labels, Gauge>,
     term: Family<Labels, Gauge>,
     leads: Family<Labels, Gauge>,
@@ -70,13 +78,16 @@ impl Metrics {
             Stage::ALL.map(|(_, name)| family.get_or_create_owned(&vec![("stage", name.to_owned())]));
         let about = "Time from one moment in the life of a command or of a batch to the next";
         registry.register_with_unit("stage", about, Unit::Seconds, family);
-        let requests = Family::default();
-        registry.register("requests", "Requests of clients by what became of them", requests.clone());
+        let about = "Requests of clients by what became of them";
+        let requests = outcomes(&mut registry, "requests", about, &["refused"]);
+        let about = "Commands of clients and of the process itself by what their callers were told";
+        let commands = outcomes(&mut registry, "commands", about, &[]);
         let gauges = Gauges::default();
         let places = max_in_flight_commands.saturating_mul(2).next_power_of_two().min(1 << 20);
         let watched = std::iter::repeat_with(Mutex::default).take(places).collect();
         gauges.register(&mut registry);
-        Self { registry, stages: stages.into(), requests, gauges, watched, next }
+        let (stages, entries) = (stages.into(), Mutex::default());
+        Self { registry, stages, requests, commands, gauges, watched, entries, next }
     }
 
     /// Measures a store that somebody else may observe as well, where the configuration says that somebody can read it.
@@ -106,15 +117,40 @@ impl Metrics {
         text
     }
 
-    fn ended(&self, stage: Stage, seconds: f64) {
-        self.stages[stage as usize].observe(seconds);
+    fn ended(&self, stage: Stage, took: Duration) {
+        self.stages[stage as usize].observe(took.as_secs_f64());
     }
+
+    /// A command passes a moment that is its own or of its entry.
+    fn pass(&self, cid: u64, moment: Moment, now: Instant) {
+        let place = &self.watched[cid as usize & (self.watched.len() - 1)];
+        let passed = place.lock().pass(cid, moment, now);
+        if let Some((stage, took)) = passed {
+            self.ended(stage, took);
+        }
+    }
+}
+
+/// Counters by outcome, which are there before anything is counted.
+fn outcomes(
+    registry: &mut Registry,
+    name: &str,
+    about: &str,
+    others: &[&'static str],
+) -> Family<Labels, Counter> {
+    let family: Family<Labels, Counter> = Family::default();
+    for outcome in OutcomeKind::ALL.map(OutcomeKind::name).iter().chain(others) {
+        drop(family.get_or_create(&vec![("outcome", (*outcome).to_owned())]));
+    }
+    registry.register(name, about, family.clone());
+    family
 }
 
 impl Gauges {
     fn register(&self, registry: &mut Registry) {
         let families = [
             ("in_flight", "What is in flight: commands, their bytes, latches, messages", &self.in_flight),
+            ("queued", "Messages that wait for the threads of a room", &self.queued),
             ("applied_index", "Index of the last applied entry of a region", &self.applied_index),
             ("term", "Term of a region, as this node knows it", &self.term),
             ("leads", "1 where this node leads the region, else 0", &self.leads),
@@ -138,9 +174,11 @@ impl Gauges {
             ("bytes", counts.bytes),
             ("latches_held", counts.latches_held),
             ("latches_waiting", counts.latches_waiting),
-            ("queued", counts.queued),
         ] {
             set(&self.in_flight, "what", what.to_owned(), count as u64);
+        }
+        for (room, count) in storage.queued() {
+            set(&self.queued, "room", room.to_owned(), count as u64);
         }
         for region in storage.regions() {
             let (id, status) = (region.range().id.to_string(), region.status());
@@ -165,19 +203,23 @@ impl Observe for Metrics {
             // of its beginning to the first of its end.
             Moment::LogWriting { .. } | Moment::Applying { .. } => BEGAN.set(BEGAN.get().or(Some(now))),
             Moment::LogWritten { .. } | Moment::Applied { .. } => {
-                let is_log = matches!(moment, Moment::LogWritten { .. });
-                let stage = if is_log { Stage::LogWrite } else { Stage::Apply };
+                let stage = match moment {
+                    Moment::LogWritten { synced: true, .. } => Stage::LogSync,
+                    Moment::LogWritten { .. } => Stage::LogWrite,
+                    _ => Stage::Apply,
+                };
                 if let Some(began) = BEGAN.take() {
-                    self.ended(stage, now.saturating_duration_since(began).as_secs_f64());
+                    self.ended(stage, now.saturating_duration_since(began));
                 }
             }
-            _ => {
-                if let Some(cid) = moment.cid() {
-                    let place = &self.watched[cid as usize & (self.watched.len() - 1)];
-                    place.lock().pass(moment, now, |stage, took| self.ended(stage, took.as_secs_f64()));
-                }
+            Moment::CallerTold { outcome, .. } => {
+                self.commands.get_or_create(&vec![("outcome", outcome.name().to_owned())]).inc();
             }
+            _ => {}
         }
+        moment.cid().into_iter().for_each(|cid| self.pass(cid, moment, now));
+        let concerned = self.entries.lock().pass(moment);
+        concerned.into_iter().for_each(|cid| self.pass(cid, moment, now));
         if let Some(next) = &self.next {
             next.moment(moment);
         }
