@@ -15,6 +15,7 @@ mod transport;
 mod raft_service;
 mod metrics;
 mod store_service;
+mod bounded_listener;
 mod status;
 mod node;
 

@@ -1,20 +1,28 @@
 //! What a node says of itself over HTTP, on a port of its own: `/metrics` for Prometheus, `/status` for people and scripts.
 //! Hands on text; changes nothing.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{Router, extract::State, http::header, response::IntoResponse, routing::get};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::{
-    config::NodeConfig, error::NodeError, handshake::Identity, metrics::Metrics, phase::Watch,
+    bounded_listener::{BoundedListener, Bounds},
+    config::NodeConfig,
+    error::NodeError,
+    handshake::Identity,
+    metrics::Metrics,
+    phase::Watch,
     transport::GrpcTransport,
 };
 use crate::{raftstore::status::Role, storage::Storage};
 
 /// The content type of the text that Prometheus reads.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// A connection is given time for one request, and ends with its answer.
+const ONE_EACH: (header::HeaderName, &str) = (header::CONNECTION, "close");
 
 /// What the answers are made of.
 #[derive(Clone)]
@@ -26,6 +34,9 @@ pub(crate) struct StatusService {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) watch: Watch,
 }
+
+/// What is answered at a time, how much a request may hold, and how long it may take with its answer.
+const BOUNDS: Bounds = Bounds { connections: 16, request_bytes: 8 << 10, time: Duration::from_secs(5) };
 
 /// The port, where one is asked for.
 ///
@@ -43,6 +54,7 @@ impl StatusService {
         let mut watch = self.watch.clone();
         let router =
             Router::new().route("/metrics", get(metrics)).route("/status", get(status)).with_state(self);
+        let listener = BoundedListener::new(listener, BOUNDS);
         let served =
             axum::serve(listener, router).with_graceful_shutdown(async move { watch.stopped().await });
         if let Err(error) = served.await {
@@ -88,9 +100,9 @@ impl StatusService {
 
 async fn metrics(State(service): State<StatusService>) -> impl IntoResponse {
     let text = service.metrics.text(&service.storage, service.transport.links());
-    ([(header::CONTENT_TYPE, OPEN_METRICS)], text)
+    ([(header::CONTENT_TYPE, OPEN_METRICS), ONE_EACH], text)
 }
 
 async fn status(State(service): State<StatusService>) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "application/json")], service.status().to_string())
+    ([(header::CONTENT_TYPE, "application/json"), ONE_EACH], service.status().to_string())
 }
