@@ -56,7 +56,8 @@ impl Peer {
 
     /// Refuses a proposal that names another epoch than the one in which its entry is going to be applied. The log decides
     /// that: it is the applied one where no change of members stands before the entry and waits for apply. So apply has
-    /// nothing to decide, and every replica does the same with the entry whenever it comes to it.
+    /// nothing to decide, and every replica does the same with the entry whenever it comes to it. It could not even: a
+    /// start that applies the log again may have the members of a later entry than the one that it comes to.
     pub(super) fn check_epoch(&self, named: Option<RegionEpoch>) -> Result<(), Error> {
         if named.is_some() && self.node.raft.has_pending_conf() {
             return Err(Error::EpochNotMatch(Box::new(self.current.clone())));
