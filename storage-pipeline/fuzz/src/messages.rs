@@ -11,7 +11,7 @@ use storage_pipeline::{
     engine::{Cf, Modify, memory::MemoryEngine, modify},
     raftstore::{
         log_storage::{MemoryLog, Position},
-        snapshot::SnapshotChunk,
+        snapshot::{Sending, SnapshotChunk},
         transport::{Message, MessageType, Transport},
     },
     storage::Parts,
@@ -98,12 +98,14 @@ fn hand_over(storage: &Storage, numbers: &mut Numbers<'_>) -> Option<()> {
     let put = |value: u8| Modify::Put(Cf::Raw, vec![at * KEYS + value % KEYS], vec![value]);
     if kind % 24 == 23 {
         let position = Position { index: numbers.number()?, term: numbers.number()? };
+        let sending = Sending { term: position.term, number: 1 };
         let (number, value) = (numbers.number()?, numbers.byte()?);
         let chunk = SnapshotChunk {
             region,
             from: 2,
             to: 1,
             position,
+            sending,
             number,
             changes: modify::encode(&[put(value)]),
         };
@@ -136,8 +138,8 @@ fn hand_over(storage: &Storage, numbers: &mut Numbers<'_>) -> Option<()> {
             }
         }
         MessageType::MsgSnapshot => {
+            let chunks = numbers.number()?;
             let snapshot = message.mut_snapshot();
-            snapshot.data = numbers.number()?.to_be_bytes().to_vec();
             let metadata = snapshot.mut_metadata();
             (metadata.index, metadata.term) = (numbers.number()?, numbers.number()?);
             let members = metadata.mut_conf_state();
@@ -146,6 +148,9 @@ fn hand_over(storage: &Storage, numbers: &mut Numbers<'_>) -> Option<()> {
             members.voters_outgoing = numbers.list()?;
             members.learners_next = numbers.list()?;
             members.auto_leave = numbers.byte()? % 2 == 1;
+            // That of the chunks above.
+            let sending = [metadata.term, 1];
+            snapshot.data = sending.into_iter().chain([chunks]).flat_map(u64::to_be_bytes).collect();
         }
         _ => {
             let flags = numbers.byte()?;

@@ -11,7 +11,7 @@ use crate::{
     raftstore::{
         log_storage::{LogEngine, MemoryLog, Position},
         msg::ChangeMembers,
-        snapshot::{SnapshotChunk, Snapshots},
+        snapshot::{Sending, SnapshotChunk, Snapshots, encode_sent},
         staging::Staging,
     },
     region::{CurrentRegion, Region, RegionEpoch},
@@ -607,6 +607,12 @@ fn one_that_follows_keeps_what_it_may_have_to_give_as_a_leader() {
     assert_eq!(peer.node.store().truncated_index(), 11);
 }
 
+/// The only chunk of a snapshot without keys.
+fn chunk(position: Position) -> SnapshotChunk {
+    let changes = crate::engine::modify::encode(&[]);
+    SnapshotChunk { region: 1, from: 3, to: 1, position, sending: Sending::default(), number: 0, changes }
+}
+
 #[test]
 fn a_snapshot_that_may_hold_a_proposals_entry_leaves_its_fate_in_doubt() {
     let mut peer = leader();
@@ -621,15 +627,14 @@ fn a_snapshot_that_may_hold_a_proposals_entry_leaves_its_fate_in_doubt() {
     let conf_state = Some(ConfState { voters: vec![1, 2, 3], ..ConfState::default() });
     let metadata = Some(raft::eraftpb::SnapshotMetadata { conf_state, index: 3, term: 2 });
     let snapshot = |chunks: u64| {
-        let data = chunks.to_be_bytes().to_vec();
+        let data = encode_sent(Sending::default(), chunks);
         let snapshot = Some(raft::eraftpb::Snapshot { data, metadata: metadata.clone() });
         Message { snapshot, ..message(MessageType::MsgSnapshot, 3, 2) }
     };
     peer.step(snapshot(1)).unwrap();
     assert!(round(&mut peer).settled.is_empty(), "its chunk is missing");
     let position = Position { index: 3, term: 2 };
-    let changes = crate::engine::modify::encode(&[]);
-    staging.stage(&SnapshotChunk { region: 1, from: 3, to: 1, position, number: 0, changes }).unwrap();
+    staging.stage(&chunk(position)).unwrap();
     peer.step(snapshot(1)).unwrap();
     let effects = round(&mut peer);
     assert_eq!(effects.apply.iter().filter_map(|task| task.snapshot).collect::<Vec<_>>(), [position]);
@@ -833,11 +838,10 @@ fn a_change_that_a_snapshot_stands_for_is_not_told_to_raft_again() {
         let given = round(&mut peer);
         // Replica 4 has come and gone, as the snapshot has it.
         let position = Position { index: 9, term: 2 };
-        let changes = crate::engine::modify::encode(&[]);
-        staging.stage(&SnapshotChunk { region: 1, from: 3, to: 1, position, number: 0, changes }).unwrap();
+        staging.stage(&chunk(position)).unwrap();
         let conf_state = Some(ConfState { voters: vec![1, 2, 3], ..ConfState::default() });
         let metadata = Some(raft::eraftpb::SnapshotMetadata { conf_state, index: 9, term: 2 });
-        let snapshot = Some(raft::eraftpb::Snapshot { data: 1u64.to_be_bytes().to_vec(), metadata });
+        let snapshot = Some(raft::eraftpb::Snapshot { data: encode_sent(Sending::default(), 1), metadata });
         peer.step(Message { snapshot, ..message(MessageType::MsgSnapshot, 3, 2) }).unwrap();
         if takes_snapshot {
             round(&mut peer);

@@ -43,10 +43,22 @@ pub struct SnapshotChunk {
     pub to: u64,
     /// The last entry that the snapshot holds.
     pub position: Position,
+    /// Which sending of a snapshot it is of.
+    pub sending: Sending,
     /// The chunk's number, counted from zero.
     pub number: u64,
     /// The keys and values, encoded as in a proposal.
     pub changes: Vec<u8>,
+}
+
+/// Tells one sending of a snapshot from every other one, of the same position too: two of them may hold more or less of what
+/// comes behind it, and be cut differently, so that chunks of both make no snapshot. Later ones are greater.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Sending {
+    /// The term in which its sender leads. Nobody leads in a term of which he has forgotten what he sent.
+    pub term: u64,
+    /// Counts what its sender has sent since it was started, from 1.
+    pub number: u64,
 }
 
 /// A snapshot that raft wants to be sent.
@@ -110,10 +122,8 @@ impl Snapshots {
     /// # Errors
     /// The engine's refusal.
     pub(super) fn complete(&self, snapshot: &RaftSnapshot) -> Result<bool, EngineError> {
-        let Ok(chunks) = snapshot.data.as_slice().try_into().map(u64::from_be_bytes) else {
-            return Ok(false);
-        };
-        self.staging.complete(&Manifest { chunks, ..manifest(snapshot) })
+        let Some((sending, chunks)) = decode_sent(&snapshot.data) else { return Ok(false) };
+        self.staging.complete(sending, &Manifest { chunks, ..manifest(snapshot) })
     }
 
     /// Drops a snapshot that raft does not want.
@@ -123,6 +133,17 @@ impl Snapshots {
     pub(super) fn discard(&self) -> Result<(), EngineError> {
         self.staging.clear()
     }
+}
+
+/// What the last message of a sending says in place of the data: which one it was, and how many chunks it had.
+pub(crate) fn encode_sent(Sending { term, number }: Sending, chunks: u64) -> Vec<u8> {
+    [term, number, chunks].into_iter().flat_map(u64::to_be_bytes).collect()
+}
+
+fn decode_sent(data: &[u8]) -> Option<(Sending, u64)> {
+    let (words, []) = data.as_chunks::<8>() else { return None };
+    let [term, number, chunks] = words.try_into().ok().map(|words: [_; 3]| words.map(u64::from_be_bytes))?;
+    Some((Sending { term, number }, chunks))
 }
 
 /// What raft says of a snapshot, but for the number of its chunks.

@@ -1,7 +1,7 @@
 //! The thread that sends snapshots, one after the other, so that neither the raftstore nor apply waits for a slow link.
 //! It ends when its mailbox is closed.
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 use crate::{
     error::Error,
@@ -9,7 +9,7 @@ use crate::{
     observe::Moment,
     raftstore::{
         log_storage::Position,
-        snapshot::{OutgoingSnapshot, SnapshotChunk},
+        snapshot::{OutgoingSnapshot, Sending, SnapshotChunk, encode_sent},
         transport::Transport,
     },
     scheduler::Scheduler,
@@ -20,6 +20,8 @@ pub(crate) struct SnapshotSender {
     pub(crate) mailbox: Mailbox<OutgoingSnapshot>,
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) scheduler: Arc<Scheduler>,
+    /// How many it has begun to send.
+    pub(crate) begun: Cell<u64>,
 }
 
 impl SnapshotSender {
@@ -46,6 +48,8 @@ impl SnapshotSender {
         let (from, to) = (message.from, message.to);
         let metadata = message.get_snapshot().get_metadata();
         let position = Position { index: metadata.index, term: metadata.term };
+        self.begun.set(self.begun.get() + 1);
+        let sending = Sending { term: message.term, number: self.begun.get() };
         self.scheduler.observer.note(Moment::SnapshotSending { region, to, index: position.index });
         tracing::info!(region, to, index = position.index, "a snapshot is sent");
         let mut count = 0;
@@ -53,14 +57,14 @@ impl SnapshotSender {
             if self.scheduler.is_closing() {
                 return Ok(false);
             }
-            let chunk = SnapshotChunk { region, from, to, position, number, changes };
+            let chunk = SnapshotChunk { region, from, to, position, sending, number, changes };
             if let Err(error) = self.transport.send_chunk(chunk) {
                 tracing::info!(%error, to, "a snapshot was not taken");
                 return Ok(false);
             }
             count = number + 1;
         }
-        message.mut_snapshot().data = count.to_be_bytes().to_vec();
+        message.mut_snapshot().data = encode_sent(sending, count);
         self.transport.send(region, vec![message]);
         tracing::info!(region, to, chunks = count, "a snapshot was sent");
         Ok(true)

@@ -25,15 +25,16 @@ use crate::{
     primitive::Mutex,
     raftstore::{
         log_storage::Position,
-        snapshot::{SHARED, SHARED_NUMBERS, SnapshotChunk},
+        snapshot::{SHARED, SHARED_NUMBERS, Sending, SnapshotChunk},
     },
     region::RegionEpoch,
     txn::meta::Number,
 };
 
 const MANIFEST_KEY: &[u8] = b"snapshot";
-/// Keys of chunks lie between these: prefix, index, term, number.
+/// Keys of chunks lie between these: prefix, index, term, number. The first one says which sending they are of.
 const CHUNKS: [&[u8]; 2] = [b"snapshot/", b"snapshot0"];
+const SENDING_KEY: &[u8] = CHUNKS[0];
 /// Bytes of keys that are removed in one batch.
 const REMOVED_BYTES: usize = 1 << 20;
 
@@ -58,10 +59,11 @@ impl Staging {
         Self { engine, changing: Mutex::new(()) }
     }
 
-    /// Takes a chunk. The first one of a snapshot replaces whatever had arrived of others.
+    /// Takes a chunk. Chunks arrive in any order, some never and some twice; the first that comes of a sending replaces whatever
+    /// had arrived of earlier ones.
     ///
     /// # Errors
-    /// The engine's refusal; or a snapshot is complete and waits to be installed.
+    /// The engine's refusal; a later sending has begun; or a snapshot is complete and waits to be installed.
     pub(crate) fn stage(&self, chunk: &SnapshotChunk) -> Result<(), EngineError> {
         let _changing = self.changing.lock();
         let view = self.engine.snapshot();
@@ -69,24 +71,31 @@ impl Staging {
             return Err(EngineError::new("another snapshot is being installed"));
         }
         let mut batch = WriteBatch::default();
-        if chunk.number == 0 {
+        let staged = staged_sending(&*view)?;
+        if staged > Some(chunk.sending) {
+            return Err(EngineError::new("a later snapshot arrives"));
+        }
+        if staged != Some(chunk.sending) {
             remove_all(&*view, Cf::Meta, CHUNKS, |removed| {
                 removed.modifies().iter().for_each(|change| batch.push(change.clone()));
                 Ok(())
             })?;
+            let Sending { term, number } = chunk.sending;
+            let sending = [term, number].into_iter().flat_map(u64::to_be_bytes).collect();
+            batch.push(Modify::Put(Cf::Meta, SENDING_KEY.to_vec(), sending));
         }
         batch.push(Modify::Put(Cf::Meta, chunk_key(chunk.position, chunk.number), chunk.changes.clone()));
         self.engine.write(&batch)
     }
 
-    /// Makes a snapshot ready to be installed and syncs it, if all its chunks are there.
+    /// Makes a snapshot ready to be installed and syncs it, if all the chunks of its sending are there.
     ///
     /// # Errors
     /// The engine's refusal.
-    pub(crate) fn complete(&self, manifest: &Manifest) -> Result<bool, EngineError> {
+    pub(crate) fn complete(&self, sending: Sending, manifest: &Manifest) -> Result<bool, EngineError> {
         let _changing = self.changing.lock();
         let view = self.engine.snapshot();
-        if view.get(Cf::Meta, MANIFEST_KEY)?.is_some() {
+        if view.get(Cf::Meta, MANIFEST_KEY)?.is_some() || staged_sending(&*view)? != Some(sending) {
             return Ok(false);
         }
         for number in 0..manifest.chunks {
@@ -190,6 +199,14 @@ impl Staging {
         }
         remove_all(&*view, Cf::Meta, CHUNKS, |batch| self.engine.write(batch))
     }
+}
+
+/// The sending that chunks have arrived of.
+fn staged_sending(view: &dyn Snapshot) -> Result<Option<Sending>, EngineError> {
+    let Some(stored) = view.get(Cf::Meta, SENDING_KEY)? else { return Ok(None) };
+    let words = stored.as_chunks::<8>().0;
+    let [term, number] = [0, 1].map(|at| words.get(at).copied().map_or(0, u64::from_be_bytes));
+    Ok(Some(Sending { term, number }))
 }
 
 fn chunk_key(position: Position, number: u64) -> Vec<u8> {

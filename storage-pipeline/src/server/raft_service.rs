@@ -13,7 +13,11 @@ use super::{
     wire::{self, Frame, Raft, RegionMessage, Taken, decode_raft},
 };
 use crate::{
-    raftstore::{log_storage::Position, snapshot::SnapshotChunk, transport::MessageRefused},
+    raftstore::{
+        log_storage::Position,
+        snapshot::{Sending, SnapshotChunk},
+        transport::MessageRefused,
+    },
     storage::Storage,
 };
 
@@ -95,11 +99,13 @@ impl Raft for RaftService {
     }
 
     async fn chunk(&self, request: Request<wire::SnapshotChunk>) -> Result<Response<Taken>, Status> {
-        let wire::SnapshotChunk { hello, region, index, term, number, changes } = request.into_inner();
+        let wire::SnapshotChunk { hello, region, index, term, sending_term, sending_number, number, changes } =
+            request.into_inner();
         let from = self.identity.check(hello.as_ref())?;
         let position = Position { index, term };
+        let sending = Sending { term: sending_term, number: sending_number };
         let to = self.identity.node_id;
-        let chunk = SnapshotChunk { region, from, to, position, number, changes: changes.into() };
+        let chunk = SnapshotChunk { region, from, to, position, sending, number, changes: changes.into() };
         let storage = self.storage.clone();
         // It is written to the disk, for which no task of the runtime should wait.
         let taken = tokio::task::spawn_blocking(move || storage.receive_chunk(&chunk)).await;

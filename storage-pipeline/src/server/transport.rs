@@ -107,6 +107,8 @@ impl GrpcTransport {
             region: chunk.region,
             index: chunk.position.index,
             term: chunk.position.term,
+            sending_term: chunk.sending.term,
+            sending_number: chunk.sending.number,
             number: chunk.number,
             changes: chunk.changes.into(),
         };

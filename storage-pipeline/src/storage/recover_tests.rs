@@ -1,7 +1,11 @@
 //! A crash at any moment of a snapshot's arrival and installation leaves a replica as it was before or as it is after.
 
-use std::sync::Mutex;
+use std::{
+    iter::{from_fn, zip},
+    sync::Mutex,
+};
 
+use proptest::{array, collection::vec, prelude::*};
 use raft::eraftpb::{Entry, HardState};
 
 use super::*;
@@ -9,7 +13,7 @@ use crate::{
     engine::{Cf, EngineError, Modify, Snapshot, WriteBatch, memory::MemoryEngine},
     raftstore::{
         log_storage::{LogEngine, LogWrite, MemoryLog, Recovered as RecoveredLog},
-        snapshot::{ChunkReader, SHARED, SHARED_NUMBERS, SnapshotChunk},
+        snapshot::{ChunkReader, SHARED, SHARED_NUMBERS, Sending, SnapshotChunk},
         staging::Manifest,
     },
 };
@@ -221,10 +225,18 @@ fn a_crash_at_any_moment_of_an_install_leaves_a_replica_before_it_or_after_it() 
         let staging = Staging::new(Arc::new(Journal(old(), Arc::clone(&events))));
         for (number, changes) in chunks.clone() {
             staging
-                .stage(&SnapshotChunk { region: 1, from: 2, to: 1, position: AFTER, number, changes })
+                .stage(&SnapshotChunk {
+                    region: 1,
+                    from: 2,
+                    to: 1,
+                    position: AFTER,
+                    sending: Sending::default(),
+                    number,
+                    changes,
+                })
                 .unwrap();
         }
-        assert!(staging.complete(&manifest).unwrap());
+        assert!(staging.complete(Sending::default(), &manifest).unwrap());
         let complete = events.lock().unwrap().len();
         if terms.get(9) != Some(&AFTER.term) {
             // Raft wants no snapshot of entries that its log holds.
@@ -269,30 +281,69 @@ fn a_crash_at_any_moment_of_an_install_leaves_a_replica_before_it_or_after_it() 
 fn a_snapshot_of_which_a_chunk_is_missing_is_not_installed_and_the_next_one_replaces_it() {
     let engine = Arc::new(data(BEFORE));
     let staging = Staging::new(Arc::clone(&engine) as _);
-    let chunk = |number, key: &str| SnapshotChunk {
+    let chunk = |sending, number, key: &str| SnapshotChunk {
         region: 1,
         from: 2,
         to: 1,
         position: AFTER,
+        sending,
         number,
         changes: crate::engine::modify::encode(&[Modify::Put(Cf::Raw, key.into(), b"v".to_vec())]),
     };
     let manifest = Manifest { position: AFTER, chunks: 3, members: voters(&[1, 2, 3]) };
-    staging.stage(&chunk(0, "lost")).unwrap();
-    staging.stage(&chunk(2, "lost")).unwrap();
-    assert!(!staging.complete(&manifest).unwrap());
-    staging.stage(&chunk(0, "a")).unwrap();
-    staging.stage(&chunk(1, "b")).unwrap();
-    assert!(!staging.complete(&manifest).unwrap(), "the third one is of the snapshot before");
-    staging.stage(&chunk(2, "c")).unwrap();
-    assert!(staging.complete(&manifest).unwrap());
-    assert!(!staging.complete(&manifest).unwrap(), "one at a time");
-    assert!(staging.stage(&chunk(0, "late")).is_err());
+    let [first, second, third] = [(1, 7), (2, 1), (2, 2)].map(|(term, number)| Sending { term, number });
+    staging.stage(&chunk(first, 0, "lost")).unwrap();
+    staging.stage(&chunk(first, 2, "lost")).unwrap();
+    assert!(!staging.complete(first, &manifest).unwrap());
+    staging.stage(&chunk(second, 0, "a")).unwrap();
+    staging.stage(&chunk(second, 1, "b")).unwrap();
+    assert!(!staging.complete(second, &manifest).unwrap(), "the third one is of the snapshot before");
+    assert!(staging.stage(&chunk(first, 0, "late")).is_err());
+    staging.stage(&chunk(second, 2, "c")).unwrap();
+    assert!(!staging.complete(first, &manifest).unwrap());
+    assert!(!staging.complete(third, &manifest).unwrap(), "its chunks are all lost");
+    assert!(staging.complete(second, &manifest).unwrap());
+    assert!(!staging.complete(second, &manifest).unwrap(), "one at a time");
+    assert!(staging.stage(&chunk(third, 0, "late")).is_err());
     staging.install(&manifest).unwrap();
     staging.finish(&manifest).unwrap();
     let keys: Vec<_> = contents(&*engine).into_iter().map(|(_, key, _)| key).collect();
     assert_eq!(keys, [&b"a"[..], b"b", b"c", b"conf_ver"]);
     assert_eq!(staged(&*engine), 0);
+}
+
+proptest! {
+    #[test]
+    fn chunks_of_several_sendings_make_a_snapshot_of_one_however_they_arrive(
+        steps in vec((0..3usize, 0..10usize), 0..200), extra in array::uniform3(vec(0..20u8, 0..6)), cuts in array::uniform3(150..600usize),
+    ) {
+        // All three are of one position: each holds some of what comes behind it, and is cut in its own way.
+        let sendings: Vec<_> = zip(extra, cuts).zip(1..).map(|((extra, cut), number)| {
+            let donor = data(ApplyState { index: AFTER.index, term: AFTER.term });
+            let mut batch = WriteBatch::default();
+            let keys = (0..20).step_by(2).chain(extra);
+            keys.for_each(|key| batch.push(Modify::Put(Cf::Raw, vec![key], b"value".to_vec())));
+            donor.write(&batch).unwrap();
+            let mut reader = ChunkReader::new(donor.snapshot(), cut);
+            let chunks: Vec<_> = from_fn(|| reader.next().unwrap()).collect();
+            (Sending { term: 3, number }, chunks, contents(&donor))
+        }).collect();
+        let engine = Arc::new(data(BEFORE));
+        let staging = Staging::new(Arc::clone(&engine) as _);
+        // Each sends its chunks in turn, some of which are lost, come twice or late, and then says that it has.
+        for (which, chunk) in steps {
+            let (sending, chunks, holds) = &sendings[which];
+            if let Some((number, changes)) = chunks.get(chunk).cloned() {
+                let _ = staging.stage(&SnapshotChunk { region: 1, from: 2, to: 1, position: AFTER, sending: *sending, number, changes });
+            }
+            let manifest = Manifest { position: AFTER, chunks: chunks.len() as u64, members: voters(&[1, 2, 3]) };
+            if staging.complete(*sending, &manifest).unwrap() {
+                staging.install(&manifest).unwrap();
+                staging.finish(&manifest).unwrap();
+                prop_assert_eq!(&contents(&*engine), holds);
+            }
+        }
+    }
 }
 
 #[test]

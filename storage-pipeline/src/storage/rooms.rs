@@ -2,6 +2,7 @@
 //! simulator. Hands on a running store.
 
 use std::{
+    cell::Cell,
     io,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -93,7 +94,8 @@ impl Rooms {
         let apply = appliers.iter().map(|applier| applier.tasks.clone()).collect();
         let store = Store::new(peers, raftstore, apply, Arc::clone(&scheduler));
         let mailbox = store.snapshots.clone();
-        let snapshot_sender = SnapshotSender { mailbox, transport, scheduler: Arc::clone(&scheduler) };
+        let snapshot_sender =
+            SnapshotSender { mailbox, transport, scheduler: Arc::clone(&scheduler), begun: Cell::default() };
         Self { scheduler, store, appliers, maintenance, snapshot_sender, stagings, is_alone }
     }
 

@@ -101,10 +101,10 @@ impl World {
     }
 
     fn deliver_chunk(&mut self, chunk: &SnapshotChunk) {
-        let SnapshotChunk { region, from, to, number, position, .. } = *chunk;
+        let SnapshotChunk { region, from, to, sending, number, position, .. } = *chunk;
         let Some(life) = &self.nodes[to as usize - 1].life else { return };
         self.trace.line(self.now.get(), || {
-            format!("region {region}, {from} -> {to}: chunk {number} of {position:?}")
+            format!("region {region}, {from} -> {to}: chunk {number} of {position:?}, {sending:?}")
         });
         // One that is not kept is missed when the snapshot is to be installed.
         let _ = life.rooms.appliers[0].regions[(region - FIRST_REGION) as usize].staging.stage(chunk);
