@@ -74,8 +74,10 @@ lint)
     check cargo clippy --manifest-path benches/wire/Cargo.toml --all-targets --quiet -- -D warnings
     check cargo clippy --manifest-path callback-slot/fuzz/Cargo.toml --all-targets --quiet -- -D warnings
     check cargo clippy --manifest-path storage-pipeline/fuzz/Cargo.toml --all-targets --quiet -- -D warnings
-    check cargo clippy -p storage-pipeline --no-default-features --quiet -- -D warnings
-    check cargo clippy -p storage-pipeline --no-default-features --features client --quiet -- -D warnings
+    # The sets that others build upon; `long` goes through all.
+    run scripts/features.sh callback-slot
+    check cargo clippy -p storage-pipeline --all-targets --no-default-features --quiet -- -D warnings
+    check cargo clippy -p storage-pipeline --all-targets --no-default-features --features client --quiet -- -D warnings
     check env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --all-features --no-deps --quiet
     ;;
 unit)
@@ -106,6 +108,7 @@ instructions)
     run cargo run --quiet --release -p benches --bin instructions
     ;;
 long)
+    run scripts/features.sh
     run callback-slot/no_std.sh
     run callback-slot/package.sh
     # Every triple of what a slot's holders do: CI runs those that take no more than a moment.
@@ -132,7 +135,7 @@ long)
     simulate --secs 600
     run callback-slot/miri.sh --targets 256
     run env KILL_ROUNDS=60 KILL_SEED="$(date +%s)" cargo test -p storage-pipeline --test it kills
-    run env NODE_KILL_ROUNDS=20 cargo test -p storage-pipeline --features server --test it server::kills
+    run env NODE_KILL_ROUNDS=20 cargo test -p storage-pipeline --features client,server --test it server::kills
     run env POWER_LOSS_POINTS=600 cargo test -p storage-pipeline --test it power_loss
     ;;
 *)

@@ -25,5 +25,6 @@ mod replication;
 mod snapshots;
 mod leader_loss;
 mod members;
-#[cfg(feature = "server")]
+// Nodes are started by one feature, and asked by another: tests of either use both.
+#[cfg(all(feature = "client", feature = "server"))]
 mod server;

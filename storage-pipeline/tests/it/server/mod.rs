@@ -4,9 +4,7 @@ mod history;
 mod link;
 mod nodes;
 mod load;
-#[cfg(feature = "client")]
 mod client;
-#[cfg(feature = "client")]
 mod status;
 mod network;
 mod process;
