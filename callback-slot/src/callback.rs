@@ -47,6 +47,12 @@ use crate::task::{MustCall, Plain, Task};
 /// callback_slot::Callback::must_call(drop, move || value);
 /// ```
 ///
+/// # Re-entrancy and panics
+///
+/// Memory is given back before anything of the user's runs, so a closure or a destructor may make and call other callbacks. A
+/// panic in the closure, or in the destructor of what it captured, is that of whoever called or dropped the callback; nothing
+/// leaks and nothing runs twice. Only a must-call that is dropped keeps its panics to itself, under the feature `std`.
+///
 /// # Lifetimes
 ///
 /// `T` is one type. A closure that takes a reference of *any* lifetime, `FnOnce(&R)`, does not fit; `T` would have to be
@@ -150,7 +156,7 @@ impl<T> Callback<T> {
         self.into_won().call(value);
     }
 
-    /// Calls the closure and catches its panic.
+    /// Calls the closure and catches its panic, or that of a destructor of what it captured or was given.
     ///
     /// # Examples
     ///

@@ -94,7 +94,7 @@ impl<V> Error for CompleteError<V> {}
 pub enum CallOutcome {
     /// The callback returned.
     Returned,
-    /// The callback, or a destructor of what it captured, panicked with this payload.
+    /// The callback, or a destructor of what it captured or was given, panicked with this payload.
     Panicked(alloc::boxed::Box<dyn core::any::Any + Send>),
 }
 

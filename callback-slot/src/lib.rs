@@ -53,7 +53,23 @@
 //! * **No panics** of the crate's own, except the assertion that is one. `SharedSlot::clone` aborts when the count of
 //!   handles would overflow, as `Arc` does.
 //!
-//! How each is derived, and which test checks it, is in [`soundness`].
+//! How each is derived, and which test checks it, is in [`soundness`]. What replaces a mutex, crossbeam's `AtomicOption` or a
+//! oneshot channel, call by call, is in [`migration`].
+//!
+//! # Drops, panics and re-entry
+//!
+//! | what happens | what follows |
+//! |---|---|
+//! | a callback, or a slot with one in it, is dropped | what was captured is dropped there and then; a must-call runs with its fallback's value |
+//! | one handle of several is dropped | nothing, until the last one goes |
+//! | a callback or a slot is forgotten ([`mem::forget`](core::mem::forget)) | a leak; even a must-call stays silent |
+//! | the callback panics, or the destructor of what it captured or was given | the panic is that of whoever completed or dropped it, or is returned by a catching call |
+//! | the builder of `complete_with` panics | the same, and the callback is dropped, or falls back |
+//! | a must-call that was dropped panics, in its fallback or in its closure | with `std` it is caught and counted, see `fallback_panics`; without, it goes on |
+//! | a reply is dropped before its callback is called | the value is dropped by whoever calls |
+//! | callback, builder, value or destructor use the slot they came from | they find it DONE |
+//!
+//! Each time the slot ends DONE, or is gone; memory is given back unless something was forgotten; nothing runs twice.
 //!
 //! # Features
 //!
@@ -74,6 +90,7 @@
 //!
 //! [loom]: https://docs.rs/loom
 #![cfg_attr(not(any(feature = "wait", feature = "future")), doc = "[`reply`]: #features")]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -115,6 +132,10 @@ pub use self::unwind::fallback_panics;
 #[cfg(doc)]
 #[doc = include_str!("../docs/soundness.md")]
 pub mod soundness {}
+
+#[cfg(doc)]
+#[doc = include_str!("../docs/migration.md")]
+pub mod migration {}
 
 // The README's examples are compiled and run like all others.
 #[cfg(all(doctest, feature = "std"))]

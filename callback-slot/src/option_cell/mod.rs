@@ -16,12 +16,16 @@ pub use self::one_word::OneWord;
 /// `&self`, as often as one likes; each is owned by the cell or by exactly one of its users. For a callback that is to
 /// be completed once, use a [`CallbackSlot`](crate::CallbackSlot), which remembers that it was.
 ///
-/// Every operation is wait-free. The value that an operation replaces is handed to the caller, so no destructor runs
-/// inside. A cell that is dropped drops its value.
+/// Every operation is wait-free.
 ///
 /// # Ordering
 ///
 /// Everything that happened before a value was put in is visible to whoever takes it out, or drops the cell.
+///
+/// # Re-entrancy and panics
+///
+/// What an operation replaces or refuses is handed to the caller, so no destructor runs inside: it may use the same cell. A cell
+/// that is dropped drops its value; if that panics, the cell is gone all the same.
 ///
 /// # Examples
 ///

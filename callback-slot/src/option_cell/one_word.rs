@@ -25,6 +25,21 @@ use self::sealed::IntoPointer;
 /// An owner that is one word wide: [`Box`], [`Arc`] (both of sized values) and [`Callback`].
 ///
 /// Sealed: no other crate can implement it.
+///
+/// # Examples
+///
+/// ```
+/// use callback_slot::{OneWord, OptionCell};
+///
+/// /// Puts `new` in, if there is nothing yet.
+/// fn offer<P: OneWord>(cell: &OptionCell<P>, new: P) -> bool {
+///     cell.try_put(new).is_ok()
+/// }
+///
+/// let cell = OptionCell::empty();
+/// assert!(offer(&cell, Box::new(1)));
+/// assert!(!offer(&cell, Box::new(2)));
+/// ```
 pub trait OneWord: IntoPointer {}
 
 impl<V> OneWord for Box<V> {}

@@ -12,6 +12,9 @@ use super::{Dropped, Reply};
 /// Each poll that finds no answer registers its waker anew, in place of the one before. A reply that has given its value
 /// away and is polled again says [`Dropped`].
 ///
+/// A reply is `Unpin`, so `&mut reply` can be polled too, in a `select` or under a timeout: if something else comes first, the
+/// reply is as it was.
+///
 /// # Examples
 ///
 /// ```

@@ -57,6 +57,9 @@ pub fn reply<T: Send + 'static>() -> (Callback<T>, Reply<T>) {
 
 /// The value that a callback will be called with. Made by [`reply`].
 ///
+/// A reply that is dropped before its callback is called does not stop the call: the value is dropped by whoever calls. One
+/// that is dropped later drops the value itself.
+///
 /// # Ordering
 ///
 /// Everything that happened before the call of the callback is visible once the reply has answered.

@@ -137,7 +137,7 @@ impl<T> Drop for SharedSlot<T> {
     }
 }
 
-/// The slot takes over the callback as its closure; a must-call stays one.
+/// The slot takes over the callback as its closure; a must-call stays one. One allocation, besides the callback's own.
 impl<T: 'static> From<Callback<T>> for SharedSlot<T> {
     fn from(callback: Callback<T>) -> Self {
         Self::new(move |value| callback.call(value))

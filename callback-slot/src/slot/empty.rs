@@ -13,6 +13,9 @@ use crate::state::Claim;
 impl<T> CallbackSlot<T> {
     /// Takes the callback out, for the winner to call or to pass on. A slot that was never armed stays so.
     ///
+    /// `None` if it was never armed, or if somebody else was first. A callback that is taken and dropped is dropped as any
+    /// other: a must-call falls back.
+    ///
     /// # Examples
     ///
     /// ```
@@ -23,7 +26,7 @@ impl<T> CallbackSlot<T> {
     /// callback.call(42);
     /// ```
     #[inline]
-    #[must_use = "a callback that is dropped is not called"]
+    #[must_use = "a callback that is dropped is not called, unless it is a must-call"]
     pub fn take(&self) -> Option<Callback<T>> {
         match self.cell.claim() {
             // SAFETY: this call has won the word of a callback that the slot owned.

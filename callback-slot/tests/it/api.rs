@@ -70,14 +70,19 @@ pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The listing, file by file.
-fn listing(src: &Path) -> String {
+/// The files that declare something public.
+pub(crate) fn public_files(src: &Path) -> Vec<PathBuf> {
     let mut files = files_below(src);
     // These are private throughout: what they declare `pub` no other crate can name.
     let private = ["primitive", "raw.rs", "task.rs", "state.rs", "node.rs", "handoff.rs", "waiter.rs"];
     files.retain(|file| !private.iter().any(|name| file.iter().any(|part| part == *name)));
+    files
+}
+
+/// The listing, file by file.
+fn listing(src: &Path) -> String {
     let mut listing = String::new();
-    for file in files {
+    for file in public_files(src) {
         let found = signatures(&fs::read_to_string(&file).unwrap());
         if !found.is_empty() {
             let name = file.strip_prefix(src).unwrap().display().to_string().replace('\\', "/");

@@ -1,7 +1,7 @@
 //! What the documentation claims of the code as it is written: no operation can loop or panic, and each test that a claim
 //! names is there.
 
-use crate::api::files_below;
+use crate::api::{files_below, public_files};
 use std::fs;
 use std::path::Path;
 
@@ -64,6 +64,38 @@ fn nothing_panics_but_what_says_so() {
             ("shared/node.rs", "panic!(\"a shared slot has more handles than fit into memory\")"),
         ],
     );
+}
+
+/// Whether these lines of documentation have a block of code that `cargo test --doc` compiles and runs.
+fn has_example(documentation: &[&str]) -> bool {
+    let fences = documentation.iter().filter(|line| line.starts_with("/// ```"));
+    fences.step_by(2).any(|opening| *opening == "/// ```")
+}
+
+/// Every public item shows how it is used.
+#[test]
+fn every_public_item_has_an_example() {
+    let declares =
+        ["pub fn ", "pub const fn ", "pub struct ", "pub enum ", "pub trait ", "macro_rules! assert_"];
+    // Is in a private module: it seals a trait.
+    let unreachable = "pub trait IntoPointer";
+    let mut items = 0;
+    for file in public_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
+        let text = fs::read_to_string(&file).unwrap();
+        let mut documentation = Vec::new();
+        for line in text.lines().map(str::trim).take_while(|&line| line != "mod tests {") {
+            if line.starts_with("///") {
+                documentation.push(line);
+            } else if !line.starts_with("#[") {
+                if declares.iter().any(|start| line.starts_with(start)) && !line.starts_with(unreachable) {
+                    items += 1;
+                    assert!(has_example(&documentation), "no example: {line} in {}", file.display());
+                }
+                documentation.clear();
+            }
+        }
+    }
+    assert!(items > 40, "{items} items were found");
 }
 
 /// Each claim of `docs/soundness.md` names its tests. The models are not part of the package, so there only the tests are

@@ -1,8 +1,9 @@
 //! The one-word option cell, with every kind of owner.
 
-use crate::support::{together, Count, ROUNDS};
+use crate::support::{together, Count, OnDrop, ROUNDS};
 use callback_slot::{Callback, OptionCell};
-use std::sync::Arc;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::{Arc, Weak};
 
 #[test]
 fn boxes_arcs_and_callbacks() {
@@ -52,6 +53,59 @@ fn replaced_values_are_handed_out() {
     assert_eq!(drops.get(), 2);
     drop(cell);
     assert_eq!(drops.get(), 3);
+}
+
+/// Empties the cell that it came from when it is dropped.
+struct Visitor {
+    cell: Weak<OptionCell<Box<Visitor>>>,
+    visits: Count,
+}
+
+impl Drop for Visitor {
+    fn drop(&mut self) {
+        if let Some(cell) = self.cell.upgrade() {
+            self.visits.add();
+            drop(cell.take());
+            assert!(!cell.is_some());
+        }
+    }
+}
+
+#[test]
+fn destructors_use_their_own_cell() {
+    let (cell, visits) = (Arc::new(OptionCell::empty()), Count::new());
+    let visitor = || Box::new(Visitor { cell: Arc::downgrade(&cell), visits: visits.clone() });
+    drop(cell.put(visitor()));
+    drop(cell.put(visitor()));
+    assert_eq!(visits.get(), 2, "the first took the second out");
+    drop((cell.try_put(visitor()).is_ok(), cell.try_put(visitor())));
+    assert_eq!(visits.get(), 4, "so did the refused one");
+    assert!(cell.try_put(visitor()).is_ok());
+    drop(cell.swap(None));
+    assert_eq!(visits.get(), 5);
+}
+
+#[test]
+fn destructors_panic() {
+    struct Bomb(OnDrop);
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            assert_ne!(self.0.touch(), 7, "on purpose");
+        }
+    }
+    fn fails<R>(action: impl FnOnce() -> R) {
+        assert!(catch_unwind(AssertUnwindSafe(action)).is_err());
+    }
+    let drops = Count::new();
+    let bomb = || Box::new(Bomb(drops.on_drop()));
+    let cell = OptionCell::new(bomb());
+    fails(|| drop(cell.put(bomb())));
+    fails(|| drop(cell.try_put(bomb())));
+    fails(|| drop(cell.take()));
+    assert!(!cell.is_some(), "each operation was over before a destructor ran");
+    assert!(cell.try_put(bomb()).is_ok());
+    fails(move || drop(cell));
+    assert_eq!(drops.get(), 4);
 }
 
 #[test]
