@@ -259,7 +259,8 @@ fn stress_replies() {
                 };
                 assert!(value.is_none_or(|value| value.touch() == 7));
             }
-            Walker::Bystander => thread::yield_now(),
+            // It gives no time away either: on a busy machine that is a long wait for each place.
+            Walker::Bystander => {}
         });
         assert!(ledger.made.get() > 0);
         assert_eq!(ledger.dropped.get(), ledger.made.get());
