@@ -82,6 +82,8 @@ pub struct Reply<T> {
 impl<T> Reply<T> {
     /// Whether waiting would return at once: the callback was called, or dropped.
     ///
+    /// No mere hint: once true it stays true, and what happened before the call is visible.
+    ///
     /// # Examples
     ///
     /// ```

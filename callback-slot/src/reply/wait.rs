@@ -16,6 +16,8 @@ use super::{Dropped, Reply};
 impl<T> Reply<T> {
     /// Blocks until the callback was called or dropped.
     ///
+    /// Somebody else has to do that: a thread that owns the callback, or that the callback's owner waits for, waits for ever.
+    ///
     /// # Errors
     ///
     /// [`Dropped`], if the callback was dropped uncalled.
