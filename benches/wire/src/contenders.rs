@@ -10,11 +10,12 @@ use std::{
     time::Duration,
 };
 
-use benches::{closed_loop::Rate, round::Failure};
+use benches::round::Failure;
+use clap::ValueEnum;
 
 use crate::{
     clients::{self, Client},
-    load,
+    load::{self, Round},
     servers::{self, Servers},
 };
 
@@ -22,7 +23,7 @@ use crate::{
 pub(crate) const HOW_TO_GET_ETCD: &str = "not installed: apt-get install etcd-server";
 
 /// Which store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
     /// The pipeline's protocol over a map in memory, one node.
     Ceiling,
@@ -32,25 +33,24 @@ pub(crate) enum Kind {
     Etcd,
 }
 
-impl Kind {
-    pub(crate) const ALL: [Self; 3] = [Self::Ceiling, Self::Pipeline, Self::Etcd];
-}
-
 /// A store that runs.
 pub(crate) struct Contender {
     pub(crate) kind: Kind,
+    /// What its rows are called.
+    pub(crate) name: String,
     servers: Servers,
     /// The number of the next key.
     next: Arc<AtomicU64>,
 }
 
 impl Contender {
-    /// Starts its servers. `None` where it is not installed.
+    /// Starts its servers. `None` where it is not installed. One of several builds of the pipeline goes by its path too.
     pub(crate) async fn start(
         kind: Kind,
         nodes: u64,
         server: &Path,
         dir: &Path,
+        is_one_of_several: bool,
     ) -> Result<Option<Self>, Failure> {
         let servers = match kind {
             Kind::Ceiling => servers::ceiling(dir)?,
@@ -58,7 +58,8 @@ impl Contender {
             Kind::Etcd if servers::etcd_version().is_none() => return Ok(None),
             Kind::Etcd => servers::etcd(nodes, dir)?,
         };
-        let contender = Self { kind, servers, next: Arc::default() };
+        let path = if is_one_of_several { format!(", {}", server.display()) } else { String::new() };
+        let contender = Self { kind, name: format!("{kind}{path}"), servers, next: Arc::default() };
         // It is there when it takes a put.
         contender.client().await?.put(b"first".to_vec(), Vec::new()).await?;
         Ok(Some(contender))
@@ -75,7 +76,7 @@ impl Contender {
     }
 
     /// A timed round of new clients.
-    pub(crate) async fn round(&self, clients: u64, length: Duration, value: usize) -> Result<Rate, Failure> {
+    pub(crate) async fn round(&self, clients: u64, length: Duration, value: usize) -> Result<Round, Failure> {
         let mut connected = Vec::new();
         for _ in 0..clients {
             connected.push(self.client().await?);
@@ -83,7 +84,7 @@ impl Contender {
         let next = Arc::clone(&self.next);
         // ORDERING: Relaxed: only the numbers matter.
         let key = move || next.fetch_add(1, Ordering::Relaxed).to_be_bytes().to_vec();
-        load::rate(connected, length, key, value).await
+        load::rate(connected, length, key, value, || self.servers.usage()).await
     }
 }
 

@@ -15,7 +15,13 @@ use benches::{
 use hdrhistogram::Histogram;
 use tokio::{task::JoinSet, time::sleep};
 
-use crate::clients::Client;
+use crate::{clients::Client, usage::Usage};
+
+/// What clients got in a round, and what each put took of the servers.
+pub(crate) struct Round {
+    pub(crate) rate: Rate,
+    pub(crate) used: Usage,
+}
 
 #[derive(Default)]
 struct Signals {
@@ -23,13 +29,14 @@ struct Signals {
     stop: AtomicBool,
 }
 
-/// Runs all clients for a time.
+/// Runs all clients for a time. Yields what they got, and what the servers, whose usage `used` tells, needed for each put.
 pub(crate) async fn rate(
     clients: Vec<Client>,
     length: Duration,
     key: impl Fn() -> Vec<u8> + Clone + Send + 'static,
     value: usize,
-) -> Result<Rate, Failure> {
+    used: impl Fn() -> Result<Usage, Failure>,
+) -> Result<Round, Failure> {
     let signals = Arc::new(Signals::default());
     let mut tasks = JoinSet::new();
     for mut client in clients {
@@ -50,35 +57,40 @@ pub(crate) async fn rate(
         });
     }
     sleep(length.mul_f64(WARM_UP)).await;
+    let before = used()?;
     let started = Instant::now();
     signals.timing.store(true, Ordering::Relaxed);
     sleep(length).await;
     signals.timing.store(false, Ordering::Relaxed);
     let elapsed = started.elapsed();
+    let after = used()?;
     signals.stop.store(true, Ordering::Relaxed);
     let mut all = Histogram::<u64>::new(3)?;
     while let Some(done) = tasks.join_next().await {
         all += done??;
     }
-    Ok(Rate::of(&all, elapsed))
+    Ok(Round { rate: Rate::of(&all, elapsed), used: after.since(before, all.len() as f64) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ceiling, clients, servers};
+    use crate::{ceiling, clients, servers, usage};
 
     #[test]
     fn puts_of_several_clients_are_counted() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        let rate = runtime.block_on(async {
+        let round = runtime.block_on(async {
             let address = format!("127.0.0.1:{}", servers::free_ports(1).unwrap()[0]);
             let served = tokio::spawn(ceiling::serve(address.parse().unwrap()));
             let clients = [clients::store(&address).await.unwrap(), clients::store(&address).await.unwrap()];
-            let rate = rate(clients.into(), Duration::from_millis(100), || b"key".to_vec(), 150).await;
+            let used = || usage::of(std::iter::once(std::process::id()));
+            let round = rate(clients.into(), Duration::from_millis(100), || b"key".to_vec(), 150, used).await;
             served.abort();
-            rate.unwrap()
+            round.unwrap()
         });
+        let Round { rate, used } = round;
         assert!(rate.per_second > 0.0 && rate.p99 > 0.0, "{rate:?}");
+        assert!(used.cpu_us > 0.0 && used.switches > 0.0, "{used:?}");
     }
 }

@@ -8,11 +8,11 @@ mod etcd;
 mod load;
 mod servers;
 mod store;
+mod usage;
 
-use std::{net::SocketAddr, path::PathBuf, process::ExitCode, time::Duration};
+use std::{fs, net::SocketAddr, path::PathBuf, process::ExitCode, time::Duration};
 
 use benches::{
-    closed_loop::Rate,
     machine::Machine,
     program,
     round::Failure,
@@ -22,7 +22,10 @@ use clap::{Parser, Subcommand};
 use indicatif::ProgressBar;
 use tokio::runtime::Runtime;
 
-use crate::contenders::{Contender, Kind};
+use crate::{
+    contenders::{Contender, Kind},
+    load::Round,
+};
 
 /// Compare durable puts over the wire.
 #[derive(Parser)]
@@ -31,8 +34,12 @@ struct Args {
     #[command(subcommand)]
     job: Option<Job>,
     /// The pipeline's server: `cargo build --release -p storage-pipeline --features server` makes it.
-    #[arg(long, default_value = "target/release/storage-pipeline")]
-    server: PathBuf,
+    /// Several builds of it are compared with each other.
+    #[arg(long, value_delimiter = ',', default_value = "target/release/storage-pipeline")]
+    server: Vec<PathBuf>,
+    /// What is compared.
+    #[arg(long, value_delimiter = ',', default_values = ["ceiling", "pipeline", "etcd"])]
+    of: Vec<Kind>,
     /// Nodes of a cluster.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 3])]
     nodes: Vec<u64>,
@@ -85,52 +92,53 @@ fn run(args: &Args) -> Result<(), Failure> {
 async fn compare(args: &Args, nodes: u64) -> Result<(), Failure> {
     let dir = program::data_dir(args.dir.as_deref())?;
     let mut contenders = Vec::new();
-    for kind in Kind::ALL {
-        if let Some(contender) = Contender::start(kind, nodes, &args.server, dir.path()).await? {
-            contenders.push(contender);
-        }
+    let builds = |kind| if kind == Kind::Pipeline { args.server.len() } else { 1 };
+    for (kind, build) in args.of.iter().flat_map(|kind| (0..builds(*kind)).map(|build| (*kind, build))) {
+        let dir = dir.path().join(format!("{kind:?}-{build}"));
+        fs::create_dir(&dir)?;
+        let started = Contender::start(kind, nodes, &args.server[build], &dir, builds(kind) > 1);
+        contenders.extend(started.await?);
     }
     let base = contenders.iter().position(|contender| contender.kind == Kind::Etcd).unwrap_or(0);
-    let (plural, base_kind) = (if nodes == 1 { "" } else { "s" }, contenders[base].kind);
+    let base_name = &contenders.get(base).ok_or("nothing is there to be measured")?.name;
+    let plural = if nodes == 1 { "" } else { "s" };
     println!(
-        "\n## {nodes} node{plural}\n\n| clients | store | puts/s | 99th percentile, us | puts, ratio to {base_kind} | 99th percentile, ratio to it |\n|---|---|---|---|---|---|"
+        "\n## {nodes} node{plural}\n\n| clients | store | puts/s | 99th percentile, us | puts, ratio to {base_name} | 99th percentile, ratio to it | CPU of a put, us | switches of a put |\n|---|---|---|---|---|---|---|---|"
     );
     let bar = ProgressBar::new((contenders.len() * args.clients.len() * args.rounds) as u64);
     for &clients in &args.clients {
-        let mut rates = vec![Vec::new(); contenders.len()];
+        let mut rounds: Vec<_> = contenders.iter().map(|_| Vec::new()).collect();
         for round in 0..args.rounds {
             for turn in 0..contenders.len() {
                 let which = (turn + round) % contenders.len();
                 let length = Duration::from_secs_f64(args.secs);
-                rates[which].push(contenders[which].round(clients, length, args.value).await?);
+                rounds[which].push(contenders[which].round(clients, length, args.value).await?);
                 bar.inc(1);
             }
         }
-        bar.suspend(|| print(clients, &contenders, &rates, base))?;
+        bar.suspend(|| print(clients, &contenders, &rounds, base))?;
     }
     bar.finish_and_clear();
-    if !contenders.iter().any(|contender| contender.kind == Kind::Etcd) {
+    if args.of.contains(&Kind::Etcd) && !contenders.iter().any(|contender| contender.kind == Kind::Etcd) {
         println!("| - | etcd | {} | | | |", contenders::HOW_TO_GET_ETCD);
     }
     Ok(())
 }
 
-fn print(clients: u64, contenders: &[Contender], rates: &[Vec<Rate>], base: usize) -> Result<(), Failure> {
-    let figures = |which: usize| {
-        let puts: Vec<_> = rates[which].iter().map(|rate| rate.per_second).collect();
-        let tails: Vec<_> = rates[which].iter().map(|rate| rate.p99).collect();
-        (puts, tails)
-    };
-    let (base_puts, base_tails) = figures(base);
+fn print(clients: u64, contenders: &[Contender], rounds: &[Vec<Round>], base: usize) -> Result<(), Failure> {
+    let of = |which: usize, figure: fn(&Round) -> f64| rounds[which].iter().map(figure).collect::<Vec<_>>();
+    let puts = |which| of(which, |round| round.rate.per_second);
+    let tails = |which| of(which, |round| round.rate.p99);
     for (which, contender) in contenders.iter().enumerate() {
-        let (puts, tails) = figures(which);
         println!(
-            "| {clients} | {} | {:.0} | {:.0} | {} | {} |",
-            contender.kind,
-            median(&puts),
-            median(&tails),
-            compared(&puts, &base_puts)?.marked(),
-            compared(&tails, &base_tails)?.marked()
+            "| {clients} | {} | {:.0} | {:.0} | {} | {} | {:.1} | {:.2} |",
+            contender.name,
+            median(&puts(which)),
+            median(&tails(which)),
+            compared(&puts(which), &puts(base))?.marked(),
+            compared(&tails(which), &tails(base))?.marked(),
+            median(&of(which, |round| round.used.cpu_us)),
+            median(&of(which, |round| round.used.switches))
         );
     }
     Ok(())

@@ -9,7 +9,10 @@ use std::{
 
 use benches::round::Failure;
 
-use crate::store::CLUSTER;
+use crate::{
+    store::CLUSTER,
+    usage::{self, Usage},
+};
 
 /// A process that is killed when nobody needs it any more.
 pub(crate) struct Running(Child);
@@ -26,7 +29,14 @@ impl Drop for Running {
 pub(crate) struct Servers {
     /// `host:port` of each.
     pub(crate) addresses: Vec<String>,
-    _running: Vec<Running>,
+    running: Vec<Running>,
+}
+
+impl Servers {
+    /// What they have used of the machine.
+    pub(crate) fn usage(&self) -> Result<Usage, Failure> {
+        usage::of(self.running.iter().map(|Running(child)| child.id()))
+    }
 }
 
 fn start(program: &Path, arguments: &[String], log: &Path) -> Result<Running, Failure> {
@@ -52,7 +62,7 @@ pub(crate) fn ceiling(dir: &Path) -> Result<Servers, Failure> {
     let address = format!("127.0.0.1:{}", free_ports(1)?[0]);
     let arguments = ["ceiling".to_owned(), address.clone()];
     let running = start(&std::env::current_exe()?, &arguments, &dir.join("ceiling.log"))?;
-    Ok(Servers { addresses: vec![address], _running: vec![running] })
+    Ok(Servers { addresses: vec![address], running: vec![running] })
 }
 
 /// Nodes of the pipeline, with what is their default.
@@ -79,7 +89,7 @@ pub(crate) fn pipeline(program: &Path, nodes: u64, dir: &Path) -> Result<Servers
         ];
         running.push(start(program, &words.map(str::to_owned), &dir.join(format!("pipeline-{id}.log")))?);
     }
-    Ok(Servers { addresses, _running: running })
+    Ok(Servers { addresses, running })
 }
 
 /// Nodes of etcd, with what is their default.
@@ -104,7 +114,7 @@ pub(crate) fn etcd(nodes: u64, dir: &Path) -> Result<Servers, Failure> {
         let words: Vec<_> = words.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect();
         running.push(start(Path::new("etcd"), &words, &dir.join(format!("etcd-{id}.log")))?);
     }
-    Ok(Servers { addresses: own.iter().map(|port| format!("127.0.0.1:{port}")).collect(), _running: running })
+    Ok(Servers { addresses: own.iter().map(|port| format!("127.0.0.1:{port}")).collect(), running })
 }
 
 /// What the installed etcd says that it is, if there is one.
