@@ -29,6 +29,7 @@ pub use shared::RegionLog;
 
 use crate::{engine::EngineError, raftstore::snapshot::Snapshots};
 use recent::Known;
+pub(super) use recent::Room;
 use staged::Staged;
 
 /// The log of one replica.

@@ -8,6 +8,7 @@ pub(crate) mod reads;
 pub(crate) mod peer;
 mod leadership;
 mod round;
+mod appends;
 mod together;
 mod truncation;
 pub(crate) mod membership;

@@ -5,6 +5,7 @@ use crate::{
         state::{ApplyState, save_membership},
     },
     command::{RawGet, Response},
+    config::Config,
     engine::Engine,
     error::{Cause, Outcome},
     members::{MemberChange, MemberChangeRefused, Members},
@@ -16,6 +17,7 @@ use crate::{
     },
     region::{CurrentRegion, Region, RegionEpoch},
     scheduler::task::{Phase, Reply, Task, TaskContext},
+    storage::recover::raft_config,
 };
 use raft::{
     StateRole,
@@ -94,11 +96,10 @@ fn voter(log: MemoryLog) -> (Peer, Sent) {
     let voters = ConfState { voters: vec![1, 2, 3], ..ConfState::default() };
     let log = LogStorage::open(Box::new(log) as Box<dyn LogEngine>, voters, 0).unwrap();
     let config = raft::Config {
-        id: 1,
         election_tick: 10,
         heartbeat_tick: 2,
-        check_quorum: true,
-        ..Default::default()
+        pre_vote: false,
+        ..raft_config(&Config::new("nowhere"), ApplyState::default())
     };
     let node = RawNode::new(&config, log, &crate::raft_log::slog_to_tracing()).unwrap();
     let lease = LeaseTracker::new(LEASE);
@@ -249,6 +250,28 @@ fn a_read_before_the_first_entry_is_committed_waits_instead_of_being_dropped() {
     let effects = apply_through(&mut peer, 1);
     assert_eq!(effects.readable.len(), 1);
     assert!(heard.lock().unwrap().is_empty());
+}
+
+#[test]
+fn what_is_proposed_in_one_round_leaves_in_one_message_and_its_commit_in_none_of_its_own() {
+    let (peer, sent) = voter(MemoryLog::default());
+    let mut peer = settle_in(elect(peer));
+    peer.step(Message { index: 1, ..message(MessageType::MsgAppendResponse, 3, 1) }).unwrap();
+    round(&mut peer);
+    sent.take();
+    let mut effects = Effects::default();
+    (0..5).for_each(|_| peer.propose(proposal(1).0, &mut effects));
+    round(&mut peer);
+    let appends: Vec<_> =
+        sent.0.lock().unwrap().drain(..).map(|message| (message.to, message.entries.len())).collect();
+    assert_eq!(appends.len(), 2, "{appends:?}");
+    assert!(appends.contains(&(2, 5)) && appends.contains(&(3, 5)), "{appends:?}");
+
+    assert_eq!(acknowledge_append(&mut peer, 6).apply[0].proposals.len(), 5);
+    assert_eq!(sent.take(), [], "the others hear of the commit with what comes next");
+    peer.propose(proposal(1).0, &mut effects);
+    round(&mut peer);
+    assert!(sent.0.lock().unwrap().iter().all(|message| message.commit == 6));
 }
 
 #[test]
@@ -519,10 +542,10 @@ fn one_that_elects_itself_says_nothing_in_a_term_that_a_crash_would_undo() {
 fn while_apply_lags_messages_go_on_and_a_lost_leadership_is_noticed() {
     let (peer, sent) = voter(MemoryLog::default());
     let mut peer = settle_in(elect(peer));
-    peer.most_applying_bytes = 1;
     peer.propose(proposal(1).0, &mut Effects::default());
     round(&mut peer);
     assert_eq!(acknowledge_append(&mut peer, 2).apply.len(), 1);
+    peer.most_applying_bytes = 1;
     assert!(peer.applying_bytes >= peer.most_applying_bytes);
 
     let handed = (0..6).map(|_| {

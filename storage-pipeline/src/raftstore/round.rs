@@ -12,6 +12,7 @@ use crate::{
     observe::{FailPoint, Moment},
     planted::planted,
     raftstore::{
+        appends::cut,
         log_storage::Position,
         peer::{Effects, Peer},
         snapshot::{self, OutgoingSnapshot},
@@ -193,7 +194,7 @@ impl Peer {
             }
         }
         if !messages.is_empty() {
-            self.transport.send(self.region(), messages);
+            self.transport.send(self.region(), cut(messages, self.most_committed_bytes));
         }
     }
 

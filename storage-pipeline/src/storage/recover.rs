@@ -183,7 +183,8 @@ fn voters(ids: &[u64]) -> ConfState {
     ConfState { voters: ids.to_vec(), ..ConfState::default() }
 }
 
-fn raft_config(config: &Config, state: ApplyState) -> raft::Config {
+/// How raft is set up.
+pub(crate) fn raft_config(config: &Config, state: ApplyState) -> raft::Config {
     raft::Config {
         id: config.replica_id,
         election_tick: config.election_ticks,
@@ -194,6 +195,10 @@ fn raft_config(config: &Config, state: ApplyState) -> raft::Config {
         max_inflight_msgs: 256,
         check_quorum: true,
         pre_vote: true,
+        // What was proposed together leaves together, and is acknowledged together.
+        batch_append: true,
+        // Followers hear of a commit with the next entries, or with a heartbeat, and of a change of members at once.
+        skip_bcast_commit: true,
         ..raft::Config::default()
     }
 }

@@ -64,18 +64,18 @@ impl Recent {
 
 /// Counts the bytes of entries that are read. The first one is always let through: a limit below its size would stop
 /// raft for ever.
-pub(super) struct Room {
+pub(in crate::raftstore) struct Room {
     left: u64,
     first: bool,
 }
 
 impl Room {
-    pub(super) const fn new(bytes: u64) -> Self {
+    pub(in crate::raftstore) const fn new(bytes: u64) -> Self {
         Self { left: bytes, first: true }
     }
 
     /// Whether there is room for one more entry.
-    pub(super) fn take(&mut self, entry: &Entry) -> bool {
+    pub(in crate::raftstore) fn take(&mut self, entry: &Entry) -> bool {
         let size = entry_approximate_size(entry) as u64;
         let fits = self.first || size <= self.left;
         self.left = self.left.saturating_sub(size);
