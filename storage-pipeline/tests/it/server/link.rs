@@ -1,5 +1,5 @@
 //! A TCP link from one node to another that a test can cut: by hanging up, or by falling silent, as a network does that loses
-//! every packet.
+//! every packet, or those of one direction.
 
 use std::{
     io::{ErrorKind, Read, Write},
@@ -19,8 +19,30 @@ pub(crate) enum Mode {
     Open,
     /// They are neither delivered nor refused.
     Silent,
+    /// As above, but only what the node says that made the connection.
+    SilentThere,
+    /// As above, but only what it is answered.
+    SilentBack,
     /// Connections are ended, new ones too.
     HungUp,
+}
+
+/// The direction of bytes: away from the node that made the connection, or back to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    There,
+    Back,
+}
+
+impl Mode {
+    fn silences(self, direction: Direction) -> bool {
+        match self {
+            Self::Open | Self::HungUp => false,
+            Self::Silent => true,
+            Self::SilentThere => direction == Direction::There,
+            Self::SilentBack => direction == Direction::Back,
+        }
+    }
 }
 
 /// The link. It ends when it is dropped.
@@ -88,32 +110,29 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             continue;
         }
         let Ok(far) = TcpStream::connect(end) else { continue };
-        for (from, to) in [(&near, &far), (&far, &near)] {
+        for (from, to, direction) in [(&near, &far, Direction::There), (&far, &near, Direction::Back)] {
             let (from, to, shared) = (from.try_clone().unwrap(), to.try_clone().unwrap(), Arc::clone(shared));
-            thread::spawn(move || carry(from, to, &shared));
+            thread::spawn(move || carry(from, to, direction, &shared));
         }
     }
 }
 
 /// Carries bytes in one direction until one end or the link hangs up.
-fn carry(mut from: TcpStream, mut to: TcpStream, shared: &Shared) {
+fn carry(mut from: TcpStream, mut to: TcpStream, direction: Direction, shared: &Shared) {
     from.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
     let _ = to.set_nodelay(true);
     let mut bytes = vec![0; 64 << 10];
-    'link: while shared.mode() != Mode::HungUp {
+    while shared.mode() != Mode::HungUp {
         let length = match from.read(&mut bytes) {
             Ok(0) => break,
             Ok(length) => length,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => continue,
             Err(_) => break,
         };
-        while shared.mode() != Mode::Open {
-            if shared.mode() == Mode::HungUp {
-                break 'link;
-            }
+        while shared.mode().silences(direction) {
             thread::sleep(Duration::from_millis(2));
         }
-        if to.write_all(&bytes[..length]).is_err() {
+        if shared.mode() == Mode::HungUp || to.write_all(&bytes[..length]).is_err() {
             break;
         }
         shared.carried.fetch_add(length as u64, Ordering::Relaxed);
