@@ -67,6 +67,7 @@ pub(crate) struct Load<R> {
     stop: AtomicBool,
     values: AtomicU64,
     applied: AtomicU64,
+    refused: AtomicU64,
 }
 
 impl<R: Register> Load<R> {
@@ -77,6 +78,7 @@ impl<R: Register> Load<R> {
             stop: AtomicBool::default(),
             values: AtomicU64::default(),
             applied: AtomicU64::default(),
+            refused: AtomicU64::default(),
         }
     }
 
@@ -101,6 +103,11 @@ impl<R: Register> Load<R> {
     pub(crate) fn wait_for_commands(&self, what: &str) {
         let before = self.applied.load(Ordering::Relaxed);
         wait_for(what, || self.applied.load(Ordering::Relaxed) > before + 30);
+    }
+
+    /// How many writes were refused.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
     }
 
     /// Every node is asked, whatever it believes to be: one that was cut off may believe that it leads. Who leads a key is asked
@@ -135,7 +142,7 @@ impl<R: Register> Load<R> {
         match outcome {
             Outcome::Applied(()) => self.history.add(key, Op::Put(value), called, Some(self.history.now())),
             Outcome::Indeterminate(_) => self.history.add(key, Op::Put(value), called, None),
-            Outcome::NotExecuted(_) => {}
+            Outcome::NotExecuted(_) => drop(self.refused.fetch_add(1, Ordering::Relaxed)),
         }
         self.applied.fetch_add(u64::from(outcome.is_applied()), Ordering::Relaxed);
         outcome.is_applied()

@@ -14,5 +14,7 @@ mod processes;
 mod bank;
 mod kills;
 mod one_way;
+mod remote;
+mod client_kills;
 mod check;
 mod identity;
