@@ -16,5 +16,6 @@ mod kills;
 mod one_way;
 mod remote;
 mod client_kills;
+mod no_room;
 mod check;
 mod identity;

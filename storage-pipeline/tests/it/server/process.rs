@@ -15,10 +15,10 @@ use crate::support::{PATIENCE, wait_for};
 const SERVER: &str = env!("CARGO_BIN_EXE_storage-pipeline");
 
 /// The binary with these arguments, which has said where it listens.
-struct Process {
+pub(super) struct Process {
     child: Child,
-    address: SocketAddr,
-    log: Log,
+    pub(super) address: SocketAddr,
+    log: Option<Log>,
 }
 
 /// What it has logged so far, and the thread that reads it to its end.
@@ -51,8 +51,18 @@ impl Log {
 
 impl Process {
     fn start(config: &Path, arguments: &[&str]) -> Self {
-        let mut child =
-            serve(config, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Self::start_in(config, arguments, [])
+    }
+
+    /// As above, with more in its environment.
+    pub(super) fn start_in<const N: usize>(
+        config: &Path,
+        arguments: &[&str],
+        environment: [(&str, PathBuf); N],
+    ) -> Self {
+        let mut command = serve(config, arguments);
+        command.envs(environment).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let log = Log::of(child.stderr.take().unwrap());
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let (sender, receiver) = mpsc::channel();
@@ -65,14 +75,27 @@ impl Process {
         let line = receiver.recv_timeout(PATIENCE).unwrap();
         let address = line.trim_end().strip_prefix("listening on ").and_then(|address| address.parse().ok());
         let Some(address) = address else { panic!("{line:?}; {}", log.whole()) };
-        Self { child, address, log }
+        Self { child, address, log: Some(log) }
     }
 
-    /// Sends a signal and waits for the end: its status, and what it logged.
-    fn end(mut self, signal: &str) -> (ExitStatus, String) {
+    /// Sends a signal and waits for the end.
+    pub(super) fn end(self, signal: &str) -> (ExitStatus, String) {
         send(signal, self.child.id());
+        self.wait()
+    }
+
+    /// Waits for the end: its status, and what it logged.
+    pub(super) fn wait(mut self) -> (ExitStatus, String) {
         let status = wait(&mut self.child);
-        (status, self.log.whole())
+        (status, self.log.take().expect("it is read once").whole())
+    }
+}
+
+impl Drop for Process {
+    /// Where the test has failed nobody has ended it.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -101,12 +124,28 @@ fn wait(child: &mut Child) -> ExitStatus {
 }
 
 /// What a start comes to that must fail: its status, and what it says.
-fn refusal(config: &Path, arguments: &[&str]) -> (i32, String) {
-    let mut child = serve(config, arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+pub(super) fn refusal<const N: usize>(
+    config: &Path,
+    arguments: &[&str],
+    environment: [(&str, PathBuf); N],
+) -> (i32, String) {
+    let mut command = serve(config, arguments);
+    command.envs(environment).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
     let status = wait(&mut child);
     let mut words = String::new();
     child.stderr.take().unwrap().read_to_string(&mut words).unwrap();
     (status.code().expect("no signal"), words)
+}
+
+fn is_free(port: u16) -> bool {
+    TcpListener::bind(("127.0.0.1", port)).is_ok()
+}
+
+/// The first of so many free ports in a row, below those that the system gives to whoever asks for any.
+pub(super) fn free_ports(count: u16) -> u16 {
+    let first = 10_000 + (std::process::id() % 2_000) as u16 * 10;
+    (first..32_000).step_by(10).find(|port| (0..count).all(|n| is_free(port + n))).unwrap()
 }
 
 /// The file of a node whose peers have these addresses.
@@ -150,16 +189,16 @@ fn what_is_wrong_with_a_start_is_said_and_told_apart_by_the_status() {
         (&[], 1, "node-1"),
     ];
     for (arguments, code, words) in cases {
-        let (status, said) = refusal(&config, arguments);
+        let (status, said) = refusal(&config, arguments, []);
         assert_eq!(status, code, "{arguments:?}: {said}");
         assert!(said.contains(words), "{arguments:?}: {said}");
     }
-    let (status, said) = refusal(&dir.path().join("none.toml"), &[]);
+    let (status, said) = refusal(&dir.path().join("none.toml"), &[], []);
     assert!(status == 2 && said.contains("none.toml"), "{status}: {said}");
     // It belongs to its directory who it is.
     let (status, _) = node.end("-TERM");
     assert!(status.success());
-    let (status, said) = refusal(&config, &["--node-id", "2"]);
+    let (status, said) = refusal(&config, &["--node-id", "2"], []);
     assert!(status == 1 && said.contains("node-1"), "{status}: {said}");
 }
 
@@ -170,7 +209,7 @@ fn nodes_of_two_clusters_refuse_each_other_and_say_so_on_both_sides() {
     let peers = [(1, one.address.to_string())];
     let two = Process::start(&file(dir.path(), 2, 8, &peers), &[]);
     for node in [two, one] {
-        node.log.wait_for("this is cluster 7, not 8");
+        node.log.as_ref().unwrap().wait_for("this is cluster 7, not 8");
         let (status, log) = node.end("-TERM");
         assert!(status.success(), "{status}: {log}");
     }
@@ -179,10 +218,7 @@ fn nodes_of_two_clusters_refuse_each_other_and_say_so_on_both_sides() {
 #[test]
 fn the_script_starts_three_nodes_that_find_each_other_and_stops_them() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/cluster.sh");
-    // Three ports in a row that are free, below those that the system gives to whoever asks for any.
-    let free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-    let first = 10_000 + (std::process::id() % 2_000) as u16 * 10;
-    let port = (first..32_000).step_by(10).find(|port| (0..3).all(|n| free(port + n))).unwrap();
+    let port = free_ports(3);
     let dir = tempfile::tempdir().unwrap();
     let (kept, log) = (dir.path().join("cluster"), dir.path().join("log"));
     let mut cluster = Command::new(script)
@@ -204,7 +240,7 @@ fn the_script_starts_three_nodes_that_find_each_other_and_stops_them() {
     }
     send("-TERM", cluster.id());
     assert!(wait(&mut cluster).success(), "{}", log());
-    assert!((0..3).all(|n| free(port + n)), "they are gone");
+    assert!((0..3).all(|n| is_free(port + n)), "they are gone");
     assert!(kept.join("node-3").exists(), "what was named is kept");
 }
 

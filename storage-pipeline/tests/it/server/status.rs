@@ -25,7 +25,7 @@ use super::nodes::{NODES, Nodes};
 use crate::support::{Answer, PATIENCE, Recorder, checked, config, wait_for, with_more_time};
 
 /// The head and the body of an answer.
-fn get(address: SocketAddr, path: &str) -> (String, String) {
+pub(super) fn get(address: SocketAddr, path: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n").unwrap();

@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     io::{BufRead, BufReader, Write},
     net::SocketAddr,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
     sync::{
         Arc, Mutex,
@@ -41,8 +41,17 @@ struct Waiting {
 impl Victim {
     /// Starts it, and waits until it listens.
     pub(crate) fn start(file: &Path) -> (Self, SocketAddr) {
+        Self::start_in(file, [])
+    }
+
+    /// As above, with more in its environment.
+    pub(crate) fn start_in<const N: usize>(
+        file: &Path,
+        environment: [(&str, PathBuf); N],
+    ) -> (Self, SocketAddr) {
         let mut child = Command::new(env!("CARGO_BIN_EXE_crash-node"))
             .arg(file)
+            .envs(environment)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
