@@ -54,6 +54,11 @@ pub enum MemberChangeRefused {
     Pending,
     /// The store was opened without a transport, so that no other replica can be reached.
     Alone,
+    /// A replica that is to lead has no vote.
+    NoVoter {
+        /// Its id.
+        replica: u64,
+    },
 }
 
 impl MemberChange {
@@ -121,6 +126,7 @@ impl fmt::Display for MemberChangeRefused {
             Self::NoVoterLeft => f.write_str("no voter would be left"),
             Self::Pending => f.write_str("an earlier change of members may not be applied yet"),
             Self::Alone => f.write_str("the store has no transport to other replicas"),
+            Self::NoVoter { replica } => write!(f, "replica {replica} has no vote"),
         }
     }
 }

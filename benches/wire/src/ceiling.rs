@@ -10,7 +10,8 @@ use benches::round::Failure;
 use tonic::{Request, Response, Status, transport::Server};
 
 use crate::store::{
-    self, ExecuteRequest, Nothing, RegionsReply, RegionsRequest, Reply, TimestampRequest,
+    self, ChangeMembersRequest, ExecuteRequest, Nothing, RegionsReply, RegionsRequest, Reply,
+    TimestampRequest, TransferLeaderRequest,
     store_server::{Store, StoreServer},
 };
 
@@ -37,6 +38,14 @@ impl Store for InMemory {
     }
 
     async fn regions(&self, _: Request<RegionsRequest>) -> Result<Response<RegionsReply>, Status> {
+        Err(Status::unimplemented("there is one node and no region"))
+    }
+
+    async fn change_members(&self, _: Request<ChangeMembersRequest>) -> Result<Response<Reply>, Status> {
+        Err(Status::unimplemented("there is one node and no region"))
+    }
+
+    async fn transfer_leader(&self, _: Request<TransferLeaderRequest>) -> Result<Response<Reply>, Status> {
         Err(Status::unimplemented("there is one node and no region"))
     }
 }

@@ -118,6 +118,7 @@ impl From<MemberChangeRefused> for wire::MemberChangeRefused {
             MemberChangeRefused::NoVoterLeft => (MemberWhy::NoVoterLeft, 0),
             MemberChangeRefused::Pending => (MemberWhy::Pending, 0),
             MemberChangeRefused::Alone => (MemberWhy::Alone, 0),
+            MemberChangeRefused::NoVoter { replica } => (MemberWhy::NoVoter, replica),
         };
         Self { why: why.into(), replica }
     }
@@ -138,6 +139,7 @@ impl TryFrom<wire::MemberChangeRefused> for MemberChangeRefused {
             MemberWhy::NoVoterLeft => Self::NoVoterLeft,
             MemberWhy::Pending => Self::Pending,
             MemberWhy::Alone => Self::Alone,
+            MemberWhy::NoVoter => Self::NoVoter { replica },
         })
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod backoff;
 pub(crate) mod tls;
 pub(crate) mod dial;
 mod command;
+mod members;
 mod response;
 mod error;
 mod reply;

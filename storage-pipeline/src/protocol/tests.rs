@@ -113,7 +113,7 @@ prop_compose! {
         text in "[ -~]{0,8}",
         [a, b, c] in any::<[u64; 3]>(),
         leader in option::of(any::<u64>()),
-        refused in 0..8,
+        refused in 0..9,
     ) -> Error {
         let (why, field) = (text.as_str().into(), text.clone().into());
         match which {
@@ -148,7 +148,8 @@ prop_compose! {
                 4 => MemberChangeRefused::AlreadyThere { replica: a },
                 5 => MemberChangeRefused::NoVoterLeft,
                 6 => MemberChangeRefused::Pending,
-                _ => MemberChangeRefused::Alone,
+                7 => MemberChangeRefused::Alone,
+                _ => MemberChangeRefused::NoVoter { replica: a },
             }),
             22 => Error::Closed,
             23 => Error::Poisoned(why),

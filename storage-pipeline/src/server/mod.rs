@@ -14,6 +14,7 @@ mod link;
 mod transport;
 mod raft_service;
 mod metrics;
+mod operations;
 mod store_service;
 mod bounded_listener;
 mod status;

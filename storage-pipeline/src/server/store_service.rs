@@ -4,21 +4,23 @@
 use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use prost::Message;
-use tonic::{Request, Response, Status};
+use tonic::Response;
 
 use super::{NodeConfig, handshake::Identity, metrics::Metrics, phase::Watch};
 use crate::{
     client::oracle::wall_clock,
-    command::{self, AllocateTimestamps, Command, TimestampRange},
+    command::{self, AllocateTimestamps, Command},
     error::{Error, InvalidCommand, Outcome},
     protocol::{
         PROTOCOL_VERSION, Refusal, Reply,
-        wire::{self, reply::Outcome as Of, store_server::Store, store_server::StoreServer},
+        wire::{self, reply::Outcome as Of, store_server::StoreServer},
     },
     region::RegionContext,
     storage::Storage,
     txn::timestamp,
 };
+
+mod rpc;
 
 /// What a request takes besides its command.
 const REQUEST_OVERHEAD_BYTES: usize = 1 << 10;
@@ -176,62 +178,6 @@ fn within_reach(command: &Command, now: u64) -> Result<(), InvalidCommand> {
         return out("at_least", at_least);
     }
     if window > reach { out("window", window) } else { Ok(()) }
-}
-
-#[tonic::async_trait]
-impl Store for StoreService {
-    async fn execute(&self, request: Request<wire::ExecuteRequest>) -> Result<Response<wire::Reply>, Status> {
-        let wire::ExecuteRequest { header, command, region } = request.into_inner();
-        let region = region.map(RegionContext::from);
-        let command = |timeout| {
-            let command = Command::try_from(command.unwrap_or_default());
-            command.map(|command| (command, timeout)).map_err(Refusal::Malformed)
-        };
-        let reply = match self.admit(header).and_then(command) {
-            Ok((command, timeout)) if command.is_read() => {
-                self.within_size(self.answer(Ok(self.run(command, region, timeout).await)))
-            }
-            Ok((command, timeout)) => self.answer(Ok(self.run(command, region, timeout).await)),
-            Err(refusal) => self.answer(Err(refusal)),
-        };
-        Ok(self.sent(reply))
-    }
-
-    async fn timestamp(
-        &self,
-        request: Request<wire::TimestampRequest>,
-    ) -> Result<Response<wire::Reply>, Status> {
-        let outcome = match self.admit(request.into_inner().header) {
-            Ok(timeout) => Ok(self.next_timestamp(timeout).await.map(|first| {
-                command::Response::Timestamps(TimestampRange { first, limit: first.saturating_add(1) })
-            })),
-            Err(refusal) => Err(refusal),
-        };
-        Ok(self.sent(self.answer(outcome)))
-    }
-
-    async fn regions(
-        &self,
-        request: Request<wire::RegionsRequest>,
-    ) -> Result<Response<wire::RegionsReply>, Status> {
-        if let Err(refusal) = self.admit(request.into_inner().header) {
-            let refused = Some(refusal.into());
-            return Ok(Response::new(wire::RegionsReply { refused, ..Default::default() }));
-        }
-        let regions = self.storage.regions().map(|region| {
-            let range = region.range().clone();
-            let leader = region.status().leader.unwrap_or(0);
-            wire::Region { id: range.id, start_key: range.start_key, end_key: range.end_key, leader }
-        });
-        let nodes =
-            self.addresses.iter().map(|(id, address)| wire::Node { id: *id, address: address.clone() });
-        Ok(Response::new(wire::RegionsReply {
-            regions: regions.collect(),
-            nodes: nodes.collect(),
-            max_request_bytes: self.max_request_bytes as u64,
-            refused: None,
-        }))
-    }
 }
 
 #[cfg(test)]

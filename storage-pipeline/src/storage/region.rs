@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use callback_slot::WaitError;
+use callback_slot::{Reply, WaitError};
 
 use crate::{
     apply::state::load_membership,
@@ -194,24 +194,32 @@ impl<'a> StoreRegion<'a> {
     ///
     /// What is refused is *not executed*, with [`Error::MemberChange`] where the change makes no sense now.
     pub fn change_members(&self, changes: &[MemberChange]) -> Outcome<Members> {
-        let scheduler = &self.storage.0.scheduler;
         if threads::is_pipeline() {
             return Outcome::NotExecuted(Error::WouldBlockPipeline);
         }
+        let timeout = self.storage.default_timeout();
+        match self.wish_members(changes).map(|reply| reply.wait_timeout(timeout)) {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(WaitError::TimedOut(_))) => Outcome::Indeterminate(Cause::DeadlineExceeded),
+            Ok(Err(WaitError::Dropped)) => Outcome::Indeterminate(Cause::Closed),
+            Err(error) => Outcome::NotExecuted(error),
+        }
+    }
+
+    /// Wishes for a change of members, whose outcome comes later.
+    ///
+    /// # Errors
+    /// Why it is not even wished for.
+    pub(crate) fn wish_members(&self, changes: &[MemberChange]) -> Result<Reply<Outcome<Members>>, Error> {
         if self.storage.0.is_alone {
-            return Outcome::NotExecuted(Error::MemberChange(MemberChangeRefused::Alone));
+            return Err(Error::MemberChange(MemberChangeRefused::Alone));
         }
         let (callback, reply) = callback_slot::reply();
         let wish = ChangeMembers { changes: changes.to_vec(), callback };
         match self.reader().router.change_members(wish) {
-            Ok(()) => {}
-            Err(Refused::Full(_)) => return Outcome::NotExecuted(Error::SchedTooBusy),
-            Err(Refused::Closed(_)) => return Outcome::NotExecuted(scheduler.refusal()),
-        }
-        match reply.wait_timeout(scheduler.config.default_timeout) {
-            Ok(outcome) => outcome,
-            Err(WaitError::TimedOut(_)) => Outcome::Indeterminate(Cause::DeadlineExceeded),
-            Err(WaitError::Dropped) => Outcome::Indeterminate(Cause::Closed),
+            Ok(()) => Ok(reply),
+            Err(Refused::Full(_)) => Err(Error::SchedTooBusy),
+            Err(Refused::Closed(_)) => Err(self.storage.0.scheduler.refusal()),
         }
     }
 

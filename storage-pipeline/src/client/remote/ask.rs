@@ -10,6 +10,7 @@ use super::retry::{Attempt, Kind};
 use crate::{
     command::Command,
     error::{Cause, Error, InvalidCommand, Outcome},
+    members::MemberChange,
     protocol::{
         Reply,
         dial::causes,
@@ -25,6 +26,10 @@ pub(super) enum Ask {
     Command(Kind, wire::Command, Option<wire::RegionContext>),
     /// For a timestamp.
     Timestamp,
+    /// To change who belongs to the group of a region.
+    ChangeMembers(u64, Vec<MemberChange>),
+    /// To make a node lead a region.
+    TransferLeader { region: u64, to: u64 },
 }
 
 impl Ask {
@@ -36,6 +41,9 @@ impl Ask {
         match self {
             Self::Command(kind, ..) => *kind,
             Self::Timestamp => Kind::Read,
+            // A second attempt would be told that there is nothing to do, whoever did it.
+            Self::ChangeMembers(..) => Kind::Once,
+            Self::TransferLeader { .. } => Kind::Repeatable,
         }
     }
 
@@ -43,7 +51,7 @@ impl Ask {
     pub(super) fn check_size(&self, limit: usize) -> Result<(), InvalidCommand> {
         let size = match self {
             Self::Command(_, command, _) => command.encoded_len(),
-            Self::Timestamp => 0,
+            Self::Timestamp | Self::ChangeMembers(..) | Self::TransferLeader { .. } => 0,
         };
         if size > limit {
             return Err(InvalidCommand::TooLarge { field: "command".into(), size, limit });
@@ -60,6 +68,13 @@ impl Ask {
                 client.execute(wire::ExecuteRequest { header, command, region }).await
             }
             Self::Timestamp => client.timestamp(wire::TimestampRequest { header }).await,
+            Self::ChangeMembers(region, changes) => {
+                let changes = changes.iter().copied().map(wire::MemberChange::from).collect();
+                client.change_members(wire::ChangeMembersRequest { header, region: *region, changes }).await
+            }
+            Self::TransferLeader { region, to } => {
+                client.transfer_leader(wire::TransferLeaderRequest { header, region: *region, to: *to }).await
+            }
         };
         reply.map(tonic::Response::into_inner)
     }

@@ -53,26 +53,8 @@ impl Client {
     /// [`Error::Unreachable`] where nobody does.
     pub async fn connect(config: ClientConfig) -> Result<Self, Error> {
         let tls = config.tls.read().map_err(|why| Error::Refused(why.to_string().into()))?;
-        let mut last: Arc<str> = "no node is named".into();
-        let found = tokio::time::timeout(config.timeout, async {
-            let mut backoff = Backoff::default();
-            while !config.nodes.is_empty() {
-                for address in &config.nodes {
-                    match regions(address, tls.as_ref(), &config).await {
-                        Ok(reply) => return Ok(Some(reply)),
-                        Err(Error::Unreachable(why)) => last = format!("{address}: {why}").into(),
-                        Err(refused) => return Err(refused),
-                    }
-                }
-                tokio::time::sleep(backoff.pause()).await;
-            }
-            Ok(None)
-        });
-        match found.await {
-            Ok(Ok(Some(reply))) => Self::of(config, tls, reply),
-            Ok(Err(refused)) => Err(refused),
-            Ok(Ok(None)) | Err(_) => Err(Error::Unreachable(last)),
-        }
+        let reply = find(&config, tls.as_ref()).await?;
+        Self::of(config, tls, reply)
     }
 
     /// A client of the cluster that a node described.
@@ -104,8 +86,35 @@ impl Client {
     }
 }
 
+/// What the first node that answers says about its cluster.
+///
+/// # Errors
+/// As [`Client::connect`].
+pub(super) async fn find(config: &ClientConfig, tls: Option<&Tls>) -> Result<wire::RegionsReply, Error> {
+    let mut last: Arc<str> = "no node is named".into();
+    let found = tokio::time::timeout(config.timeout, async {
+        let mut backoff = Backoff::default();
+        while !config.nodes.is_empty() {
+            for address in &config.nodes {
+                match regions(address, tls, config).await {
+                    Ok(reply) => return Ok(Some(reply)),
+                    Err(Error::Unreachable(why)) => last = format!("{address}: {why}").into(),
+                    Err(refused) => return Err(refused),
+                }
+            }
+            tokio::time::sleep(backoff.pause()).await;
+        }
+        Ok(None)
+    });
+    match found.await {
+        Ok(Ok(Some(reply))) => Ok(reply),
+        Ok(Err(refused)) => Err(refused),
+        Ok(Ok(None)) | Err(_) => Err(Error::Unreachable(last)),
+    }
+}
+
 /// What a node says about its cluster.
-async fn regions(
+pub(super) async fn regions(
     address: &str,
     tls: Option<&Tls>,
     config: &ClientConfig,

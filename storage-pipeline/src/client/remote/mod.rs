@@ -16,11 +16,12 @@ mod route;
 mod ask;
 mod connect;
 mod transaction;
+mod operate;
 
 use crate::{
     client::transaction::Transaction,
     command::{Command, RawDelete, RawGet, RawPut, Request, Response},
-    error::{Error, Outcome},
+    error::{Cause, Error, Outcome},
     protocol::{backoff::Backoff, tls::Tls},
     region::{FIRST_REGION, RegionContext, Regions},
 };
@@ -220,13 +221,17 @@ fn answer_of<R: Request>(outcome: Outcome<Response>) -> Outcome<R::Output> {
     match outcome.map(R::output) {
         Outcome::Applied(Some(output)) => Outcome::Applied(output),
         // It was executed, and nobody knows with what result.
-        Outcome::Applied(None) => Outcome::Indeterminate(crate::Cause::ConnectionLost(FOREIGN.into())),
+        Outcome::Applied(None) => Outcome::Indeterminate(foreign_cause()),
         Outcome::NotExecuted(error) => Outcome::NotExecuted(error),
         Outcome::Indeterminate(cause) => Outcome::Indeterminate(cause),
     }
 }
 
 const FOREIGN: &str = "the node answered with what belongs to another command";
+
+fn foreign_cause() -> Cause {
+    Cause::ConnectionLost(FOREIGN.into())
+}
 
 fn foreign_answer() -> Error {
     Error::Unreachable(FOREIGN.into())

@@ -2,11 +2,14 @@
 
 use std::future::Future;
 
+use tonic::{Request, Status};
+
 use super::*;
 use crate::{
     command::{AllocateTimestamps, RawGet, RawPut, RawScan, Response as Applied},
     config::Config,
-    protocol::Malformed,
+    members::MemberChangeRefused,
+    protocol::{Malformed, wire::store_server::Store},
     server::phase::{self, Lever, Phase},
     storage::Cluster,
 };
@@ -218,4 +221,47 @@ fn who_does_not_lead_says_where_the_leader_is_and_everybody_lists_the_regions() 
     assert_eq!(ranges, [(1, vec![], b"m".to_vec()), (2, b"m".to_vec(), vec![])]);
     let ids: Vec<_> = reply.nodes.iter().map(|node| node.id).collect();
     assert_eq!(ids, [1, 2, 3]);
+}
+
+/// What a change of members comes to.
+fn change(
+    service: &StoreService,
+    region: u64,
+    changes: Vec<wire::MemberChange>,
+) -> Result<Outcome<Applied>, Refusal> {
+    let request = wire::ChangeMembersRequest { header: Some(HEADER), region, changes };
+    Reply::try_from(run(service.change_members(Request::new(request)))).unwrap().outcome
+}
+
+fn transfer(service: &StoreService, region: u64, to: u64) -> Result<Outcome<Applied>, Refusal> {
+    let request = wire::TransferLeaderRequest { header: Some(HEADER), region, to };
+    Reply::try_from(run(service.transfer_leader(Request::new(request)))).unwrap().outcome
+}
+
+#[test]
+fn what_an_operator_cannot_have_is_refused_by_its_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let storage = store(&dir);
+    let (lever, service) = service(&storage, config());
+    let not_executed = |error| Ok(Outcome::NotExecuted(error));
+    let add = || vec![wire::MemberChange::from(crate::members::MemberChange::AddLearner(2))];
+    for region in [0, 3, u64::MAX] {
+        assert_eq!(change(&service, region, add()), not_executed(Error::RegionNotFound { region }));
+        assert_eq!(transfer(&service, region, 2), not_executed(Error::RegionNotFound { region }));
+    }
+    let alone = MemberChangeRefused::Alone;
+    assert_eq!(change(&service, 2, add()), not_executed(Error::MemberChange(alone)));
+    let no_voter = MemberChangeRefused::NoVoter { replica: 2 };
+    assert_eq!(transfer(&service, 1, 2), not_executed(Error::MemberChange(no_voter)));
+    assert_eq!(transfer(&service, 1, 1), Ok(Outcome::Applied(Applied::Done)), "it leads already");
+    let malformed = change(&service, 1, vec![wire::MemberChange::default()]).unwrap_err();
+    assert!(matches!(malformed, Refusal::Malformed(Malformed { field, .. }) if field == "changes.change"));
+    let header = wire::Header { cluster_id: 8, ..HEADER };
+    let request = wire::TransferLeaderRequest { header: Some(header), region: 1, to: 1 };
+    let reply = Reply::try_from(run(service.transfer_leader(Request::new(request)))).unwrap();
+    assert_eq!(reply.outcome, Err(Refusal::Cluster(7)));
+    lever.enter(Phase::Draining);
+    assert_eq!(change(&service, 1, add()), not_executed(Error::Closed));
+    assert_eq!(transfer(&service, 1, 1), not_executed(Error::Closed));
+    storage.close();
 }

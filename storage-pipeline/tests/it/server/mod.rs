@@ -6,6 +6,8 @@ mod nodes;
 mod load;
 mod client;
 mod status;
+#[cfg(feature = "client")]
+mod operations;
 mod network;
 mod process;
 mod tls;

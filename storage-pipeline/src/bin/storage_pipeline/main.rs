@@ -3,6 +3,11 @@
 //!
 //! `storage-pipeline check DIR` looks at a store that is stopped. Ends with 0 when it is sound, with 1 when something is wrong
 //! with it, and with 2 when nothing can be said of it.
+//!
+//! `storage-pipeline members` and `storage-pipeline transfer` ask a cluster who belongs to a region's group and who leads it. They end
+//! with 0 when it is done, with 1 when it is not and never will be, and with 3 when nobody knows.
+
+mod operate;
 
 use std::{
     io::Write,
@@ -43,6 +48,10 @@ struct Cli {
 enum Task {
     /// Runs a node until it is asked to stop, by SIGTERM or SIGINT.
     Serve(Serve),
+    /// Says who belongs to the group of a region, after the changes that are named, if any are.
+    Members(operate::Members),
+    /// Makes a node lead a region.
+    Transfer(operate::Transfer),
     /// Checks a store that is stopped, without changing it: whether it starts, and whether its records can be read.
     Check(Check),
 }
@@ -112,6 +121,8 @@ fn main() -> ExitCode {
     let serve = match &cli.command {
         Task::Serve(serve) => serve,
         Task::Check(check) => return look(check),
+        Task::Members(members) => return members.run(),
+        Task::Transfer(transfer) => return transfer.run(),
     };
     match serve.read().map_err(NodeError::Config).and_then(run) {
         Ok(code) => code,

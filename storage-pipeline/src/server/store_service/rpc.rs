@@ -1,0 +1,105 @@
+//! The calls of the service, each of which is admitted, run and answered. Hands commands and wishes on.
+
+use tonic::{Request, Response, Status};
+
+use super::StoreService;
+use crate::{
+    command::{self, Command, TimestampRange},
+    error::{Error, Outcome},
+    members::MemberChange,
+    protocol::{
+        Refusal,
+        wire::{self, store_server::Store},
+    },
+    region::RegionContext,
+    server::operations,
+};
+
+#[tonic::async_trait]
+impl Store for StoreService {
+    async fn execute(&self, request: Request<wire::ExecuteRequest>) -> Result<Response<wire::Reply>, Status> {
+        let wire::ExecuteRequest { header, command, region } = request.into_inner();
+        let region = region.map(RegionContext::from);
+        let command = |timeout| {
+            let command = Command::try_from(command.unwrap_or_default());
+            command.map(|command| (command, timeout)).map_err(Refusal::Malformed)
+        };
+        let reply = match self.admit(header).and_then(command) {
+            Ok((command, timeout)) if command.is_read() => {
+                self.within_size(self.answer(Ok(self.run(command, region, timeout).await)))
+            }
+            Ok((command, timeout)) => self.answer(Ok(self.run(command, region, timeout).await)),
+            Err(refusal) => self.answer(Err(refusal)),
+        };
+        Ok(self.sent(reply))
+    }
+
+    async fn timestamp(
+        &self,
+        request: Request<wire::TimestampRequest>,
+    ) -> Result<Response<wire::Reply>, Status> {
+        let outcome = match self.admit(request.into_inner().header) {
+            Ok(timeout) => Ok(self.next_timestamp(timeout).await.map(|first| {
+                command::Response::Timestamps(TimestampRange { first, limit: first.saturating_add(1) })
+            })),
+            Err(refusal) => Err(refusal),
+        };
+        Ok(self.sent(self.answer(outcome)))
+    }
+
+    async fn regions(
+        &self,
+        request: Request<wire::RegionsRequest>,
+    ) -> Result<Response<wire::RegionsReply>, Status> {
+        if let Err(refusal) = self.admit(request.into_inner().header) {
+            let refused = Some(refusal.into());
+            return Ok(Response::new(wire::RegionsReply { refused, ..Default::default() }));
+        }
+        let regions = self.storage.regions().map(|region| {
+            let range = region.range().clone();
+            let leader = region.status().leader.unwrap_or(0);
+            let (id, start_key, end_key) = (range.id, range.start_key, range.end_key);
+            // Data that cannot be read has stopped the store, or is about to.
+            let members = region.members().unwrap_or_default();
+            wire::Region { id, start_key, end_key, leader, ..members.into() }
+        });
+        let nodes =
+            self.addresses.iter().map(|(id, address)| wire::Node { id: *id, address: address.clone() });
+        Ok(Response::new(wire::RegionsReply {
+            regions: regions.collect(),
+            nodes: nodes.collect(),
+            max_request_bytes: self.max_request_bytes as u64,
+            refused: None,
+        }))
+    }
+
+    async fn change_members(
+        &self,
+        request: Request<wire::ChangeMembersRequest>,
+    ) -> Result<Response<wire::Reply>, Status> {
+        let wire::ChangeMembersRequest { header, region, changes } = request.into_inner();
+        let changes = changes.into_iter().map(MemberChange::try_from).collect::<Result<Vec<_>, _>>();
+        let asked = self.admit(header).and_then(|time| Ok((time, changes.map_err(Refusal::Malformed)?)));
+        let outcome = match asked {
+            Ok(_) if !self.watch.is_serving() => Ok(Outcome::NotExecuted(Error::Closed)),
+            Ok((time, changes)) => {
+                Ok(operations::change_members(&self.storage, region, &changes, time).await)
+            }
+            Err(refusal) => Err(refusal),
+        };
+        Ok(self.sent(self.answer(outcome)))
+    }
+
+    async fn transfer_leader(
+        &self,
+        request: Request<wire::TransferLeaderRequest>,
+    ) -> Result<Response<wire::Reply>, Status> {
+        let wire::TransferLeaderRequest { header, region, to } = request.into_inner();
+        let outcome = match self.admit(header) {
+            Ok(_) if !self.watch.is_serving() => Ok(Outcome::NotExecuted(Error::Closed)),
+            Ok(time) => Ok(operations::transfer_leader(&self.storage, region, to, time).await),
+            Err(refusal) => Err(refusal),
+        };
+        Ok(self.sent(self.answer(outcome)))
+    }
+}
