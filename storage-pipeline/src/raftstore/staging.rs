@@ -10,7 +10,7 @@
 //! | the data is replaced, in several batches, the last one with the applied index; all is synced | the same, from the first batch on |
 //! | the manifest is removed, and that is synced before anything else is applied | some chunks without a manifest |
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use raft::eraftpb::ConfState;
 
@@ -32,9 +32,8 @@ use crate::{
 };
 
 const MANIFEST_KEY: &[u8] = b"snapshot";
-/// Keys of chunks lie between these: prefix, index, term, number. The first one says which sending they are of.
+/// Keys of chunks lie between these: prefix, index, term, number.
 const CHUNKS: [&[u8]; 2] = [b"snapshot/", b"snapshot0"];
-const SENDING_KEY: &[u8] = CHUNKS[0];
 /// Bytes of keys that are removed in one batch.
 const REMOVED_BYTES: usize = 1 << 20;
 
@@ -51,41 +50,51 @@ pub(crate) struct Manifest {
 pub(crate) struct Staging {
     engine: Arc<dyn Engine>,
     /// Held by whoever changes what is staged: chunks arrive on threads of the transport.
-    changing: Mutex<()>,
+    arrived: Mutex<Arrived>,
+}
+
+/// What has arrived of a snapshot. A start drops the chunks of which nobody knows this any more.
+#[derive(Default)]
+struct Arrived {
+    sending: Sending,
+    position: Position,
+    numbers: BTreeSet<u64>,
 }
 
 impl Staging {
     pub(crate) fn new(engine: Arc<dyn Engine>) -> Self {
-        Self { engine, changing: Mutex::new(()) }
+        Self { engine, arrived: Mutex::default() }
     }
 
     /// Takes a chunk. Chunks arrive in any order, some never and some twice; the first that comes of a sending replaces whatever
     /// had arrived of earlier ones.
     ///
     /// # Errors
-    /// The engine's refusal; a later sending has begun; or a snapshot is complete and waits to be installed.
+    /// The engine's refusal; a later sending has begun, or it is of another position than the rest of its sending; or a snapshot is complete and waits to be
+    /// installed.
     pub(crate) fn stage(&self, chunk: &SnapshotChunk) -> Result<(), EngineError> {
-        let _changing = self.changing.lock();
+        let mut arrived = self.arrived.lock();
         let view = self.engine.snapshot();
         if view.get(Cf::Meta, MANIFEST_KEY)?.is_some() {
             return Err(EngineError::new("another snapshot is being installed"));
         }
-        let mut batch = WriteBatch::default();
-        let staged = staged_sending(&*view)?;
-        if staged > Some(chunk.sending) {
-            return Err(EngineError::new("a later snapshot arrives"));
+        let SnapshotChunk { sending, position, number, .. } = *chunk;
+        let is_first = sending > arrived.sending || arrived.numbers.is_empty();
+        if !is_first && (sending, position) != (arrived.sending, arrived.position) {
+            return Err(EngineError::new("another snapshot arrives"));
         }
-        if staged != Some(chunk.sending) {
+        let mut batch = WriteBatch::default();
+        if is_first {
             remove_all(&*view, Cf::Meta, CHUNKS, |removed| {
                 removed.modifies().iter().for_each(|change| batch.push(change.clone()));
                 Ok(())
             })?;
-            let Sending { term, number } = chunk.sending;
-            let sending = [term, number].into_iter().flat_map(u64::to_be_bytes).collect();
-            batch.push(Modify::Put(Cf::Meta, SENDING_KEY.to_vec(), sending));
+            *arrived = Arrived { sending, position, numbers: BTreeSet::new() };
         }
-        batch.push(Modify::Put(Cf::Meta, chunk_key(chunk.position, chunk.number), chunk.changes.clone()));
-        self.engine.write(&batch)
+        batch.push(Modify::Put(Cf::Meta, chunk_key(position, number), chunk.changes.clone()));
+        self.engine.write(&batch)?;
+        arrived.numbers.insert(number);
+        Ok(())
     }
 
     /// Makes a snapshot ready to be installed and syncs it, if all the chunks of its sending are there.
@@ -93,15 +102,13 @@ impl Staging {
     /// # Errors
     /// The engine's refusal.
     pub(crate) fn complete(&self, sending: Sending, manifest: &Manifest) -> Result<bool, EngineError> {
-        let _changing = self.changing.lock();
-        let view = self.engine.snapshot();
-        if view.get(Cf::Meta, MANIFEST_KEY)?.is_some() || staged_sending(&*view)? != Some(sending) {
+        let arrived = self.arrived.lock();
+        let is_of_it = (arrived.sending, arrived.position) == (sending, manifest.position);
+        // Where there is no key there is no chunk.
+        let is_whole = manifest.chunks == 0
+            || is_of_it && (0..manifest.chunks).all(|number| arrived.numbers.contains(&number));
+        if !is_whole || self.engine.snapshot().get(Cf::Meta, MANIFEST_KEY)?.is_some() {
             return Ok(false);
-        }
-        for number in 0..manifest.chunks {
-            if view.get(Cf::Meta, &chunk_key(manifest.position, number))?.is_none() {
-                return Ok(false);
-            }
         }
         let Position { index, term } = manifest.position;
         let mut stored: Vec<u8> =
@@ -186,7 +193,8 @@ impl Staging {
 
     /// Removes the manifest first, with another change, so that it is gone for good before one of its chunks is.
     fn remove(&self, beside: Option<Modify>) -> Result<(), EngineError> {
-        let _changing = self.changing.lock();
+        let mut arrived = self.arrived.lock();
+        arrived.numbers.clear();
         let view = self.engine.snapshot();
         if view.get(Cf::Meta, MANIFEST_KEY)?.is_some() {
             let mut batch = WriteBatch::default();
@@ -199,14 +207,6 @@ impl Staging {
         }
         remove_all(&*view, Cf::Meta, CHUNKS, |batch| self.engine.write(batch))
     }
-}
-
-/// The sending that chunks have arrived of.
-fn staged_sending(view: &dyn Snapshot) -> Result<Option<Sending>, EngineError> {
-    let Some(stored) = view.get(Cf::Meta, SENDING_KEY)? else { return Ok(None) };
-    let words = stored.as_chunks::<8>().0;
-    let [term, number] = [0, 1].map(|at| words.get(at).copied().map_or(0, u64::from_be_bytes));
-    Ok(Some(Sending { term, number }))
 }
 
 fn chunk_key(position: Position, number: u64) -> Vec<u8> {

@@ -302,6 +302,9 @@ fn a_snapshot_of_which_a_chunk_is_missing_is_not_installed_and_the_next_one_repl
     staging.stage(&chunk(second, 2, "c")).unwrap();
     assert!(!staging.complete(first, &manifest).unwrap());
     assert!(!staging.complete(third, &manifest).unwrap(), "its chunks are all lost");
+    let elsewhere = Position { index: AFTER.index + 1, ..AFTER };
+    assert!(staging.stage(&SnapshotChunk { position: elsewhere, ..chunk(second, 2, "c") }).is_err());
+    assert!(!staging.complete(second, &Manifest { position: elsewhere, ..manifest.clone() }).unwrap());
     assert!(staging.complete(second, &manifest).unwrap());
     assert!(!staging.complete(second, &manifest).unwrap(), "one at a time");
     assert!(staging.stage(&chunk(third, 0, "late")).is_err());
