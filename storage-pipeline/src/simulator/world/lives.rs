@@ -101,9 +101,18 @@ impl World {
         Ok(())
     }
 
-    /// The first replica that does not vote, as the leader's data has it, or any where nobody leads or the members are joint.
+    /// The first replica that does not vote, as the leader's data has it, or any where the members are joint, or where nobody
+    /// knows: a leader that others have replaced does not, nor does one with entries that it has yet to apply.
     fn missing(&self, region: u64, all: &BTreeSet<u64>) -> Result<Option<u64>, Violation> {
-        let Some(leader) = self.leader(region) else { return Ok(all.first().copied()) };
+        let lives = self.nodes.iter().filter_map(|node| node.life.as_ref());
+        let newest = lives.map(|life| life.peer(region).raft().term).max();
+        let knows = |leader: &u64| {
+            self.nodes[*leader as usize - 1].life.as_ref().is_some_and(|life| {
+                let raft = life.peer(region).raft();
+                Some(raft.term) == newest && life.data(region).1 == raft.raft_log.last_index()
+            })
+        };
+        let Some(leader) = self.leader(region).filter(knows) else { return Ok(all.first().copied()) };
         let membership = watch::members(&self.nodes[leader as usize - 1], region)?.unwrap_or_default();
         let members = Members::from(&membership.members);
         let missing = all.difference(&members.voters).next().copied();
