@@ -120,6 +120,8 @@ long)
     run callback-slot/mutations.sh
     run callback-slot/mutants.sh
     run callback-slot/tsan.sh
+    # The rivals, and the responder that plugs the slot into openraft.
+    check cargo clippy --manifest-path benches/rivals/Cargo.toml --workspace --all-targets --quiet -- -D warnings
     run cargo test --manifest-path benches/rivals/Cargo.toml --workspace
     run cargo test --manifest-path benches/stores/Cargo.toml
     run cargo test --manifest-path benches/wire/Cargo.toml
