@@ -162,21 +162,26 @@ fn breaks_under_a_write(tick: Duration) -> Option<()> {
     let runtime = Runtime::new().unwrap();
     let (client, follower, leader) = over_a_link(&runtime, &nodes);
     let term = nodes.storage(leader).status().term;
-    let held_at_apply = |cut: &dyn Fn()| {
+    let proposed = |nodes: &Nodes| NODES.map(|id| nodes.recorder(id).count("Proposed")).iter().sum::<usize>();
+    // Something else may be held at apply, long before the command comes.
+    let wait_held = |before: usize| {
+        wait_for("the command is proposed", || proposed(&nodes) > before);
+        nodes.recorder(leader).wait_held("Applying");
+    };
+    let held_at_apply = |before: usize, cut: &dyn Fn()| {
         nodes.recorder(leader).hold("Applying");
         let run = runtime.spawn({
             let client = client.clone();
             async move { client.raw_put(b"key", b"value").await }
         });
-        nodes.recorder(leader).wait_held("Applying");
+        wait_held(before);
         cut();
         let outcome = runtime.block_on(run).unwrap();
         nodes.recorder(leader).let_go("Applying");
         outcome
     };
-    let proposed = |nodes: &Nodes| NODES.map(|id| nodes.recorder(id).count("Proposed")).iter().sum::<usize>();
     let before = proposed(&nodes);
-    let outcome = held_at_apply(&|| nodes.cut_link(follower, leader, Mode::HungUp));
+    let outcome = held_at_apply(before, &|| nodes.cut_link(follower, leader, Mode::HungUp));
     if nodes.storage(leader).status().term != term {
         nodes.finish();
         return None;
@@ -188,11 +193,12 @@ fn breaks_under_a_write(tick: Duration) -> Option<()> {
 
     // The same break under a command of a transaction: it is sent again, and its outcome is known.
     nodes.recorder(leader).hold("Applying");
+    let before = proposed(&nodes);
     let run = runtime.spawn({
         let client = client.clone();
         async move { client.execute(checked("key")).await }
     });
-    nodes.recorder(leader).wait_held("Applying");
+    wait_held(before);
     nodes.cut_link(follower, leader, Mode::HungUp);
     thread::sleep(Duration::from_millis(50));
     nodes.recorder(leader).let_go("Applying");
