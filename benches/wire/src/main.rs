@@ -33,9 +33,9 @@ use crate::{
 struct Args {
     #[command(subcommand)]
     job: Option<Job>,
-    /// The pipeline's server: `cargo build --release -p storage-pipeline --features server` makes it.
+    /// The pipeline's server: `cargo build --profile server -p storage-pipeline --features server` makes it.
     /// Several builds of it are compared with each other.
-    #[arg(long, value_delimiter = ',', default_value = "target/release/storage-pipeline")]
+    #[arg(long, value_delimiter = ',', default_value = "target/server/storage-pipeline")]
     server: Vec<PathBuf>,
     /// What is compared.
     #[arg(long, value_delimiter = ',', default_values = ["ceiling", "pipeline", "etcd"])]
