@@ -20,13 +20,13 @@ const LOOK: Duration = Duration::from_millis(5);
 pub(super) async fn change_members(
     storage: &Storage,
     region: u64,
-    changes: &[MemberChange],
+    changes: Vec<MemberChange>,
     patience: Duration,
 ) -> Outcome<Response> {
     let Some(region) = storage.region(region) else {
         return Outcome::NotExecuted(Error::RegionNotFound { region });
     };
-    match region.wish_members(changes) {
+    match region.wish_members(&changes) {
         Ok(reply) => match timeout(patience, reply).await {
             Ok(Ok(outcome)) => outcome.map(|_| Response::Done),
             Ok(Err(_)) => Outcome::Indeterminate(Cause::Closed),

@@ -9,10 +9,10 @@ use tonic::Response;
 use super::{NodeConfig, handshake::Identity, metrics::Metrics, phase::Watch};
 use crate::{
     client::oracle::wall_clock,
-    command::{self, AllocateTimestamps, Command},
+    command::{self, AllocateTimestamps, Command, TimestampRange},
     error::{Error, InvalidCommand, Outcome},
     protocol::{
-        PROTOCOL_VERSION, Refusal, Reply,
+        Malformed, PROTOCOL_VERSION, Refusal, Reply,
         wire::{self, reply::Outcome as Of, store_server::StoreServer},
     },
     region::RegionContext,
@@ -90,6 +90,25 @@ impl StoreService {
         })
     }
 
+    /// Answers a request: admitted, understood, and on a node that goes on, it is run.
+    async fn asked<T, F>(
+        &self,
+        header: Option<wire::Header>,
+        asked: Result<T, Malformed>,
+        run: impl FnOnce(T, Duration) -> F,
+    ) -> wire::Reply
+    where
+        F: Future<Output = Outcome<command::Response>>,
+    {
+        let asked = self.admit(header).and_then(|time| Ok((asked.map_err(Refusal::Malformed)?, time)));
+        let outcome = match asked {
+            Ok(_) if !self.watch.is_serving() => Ok(Outcome::NotExecuted(Error::Closed)),
+            Ok((asked, time)) => Ok(run(asked, time).await),
+            Err(refusal) => Err(refusal),
+        };
+        self.answer(outcome)
+    }
+
     /// Runs a command. Where the client gives up meanwhile, the command goes on, and nobody waits for its outcome.
     async fn run(
         &self,
@@ -97,9 +116,6 @@ impl StoreService {
         region: Option<RegionContext>,
         timeout: Duration,
     ) -> Outcome<command::Response> {
-        if !self.watch.is_serving() {
-            return Outcome::NotExecuted(Error::Closed);
-        }
         if let Err(why) = within_reach(&command, wall_clock()) {
             return Outcome::NotExecuted(Error::InvalidCommand(why));
         }
@@ -112,17 +128,19 @@ impl StoreService {
         reply.await.expect("a callback runs exactly once, whatever becomes of its command")
     }
 
-    async fn next_timestamp(&self, timeout: Duration) -> Outcome<u64> {
-        if !self.watch.is_serving() {
-            return Outcome::NotExecuted(Error::Closed);
-        }
-        if let Some(timestamp) = self.storage.timestamp_at_hand() {
-            return Outcome::Applied(timestamp);
-        }
-        let storage = self.storage.clone();
-        // More of them are replicated first, for which no task of the runtime should wait.
-        let timestamp = tokio::task::spawn_blocking(move || storage.timestamp_within(timeout)).await;
-        timestamp.unwrap_or(Outcome::NotExecuted(Error::Dropped))
+    async fn next_timestamp(&self, timeout: Duration) -> Outcome<command::Response> {
+        let next = match self.storage.timestamp_at_hand() {
+            Some(timestamp) => Outcome::Applied(timestamp),
+            None => {
+                let storage = self.storage.clone();
+                // More of them are replicated first, for which no task of the runtime should wait.
+                let next = tokio::task::spawn_blocking(move || storage.timestamp_within(timeout)).await;
+                next.unwrap_or(Outcome::NotExecuted(Error::Dropped))
+            }
+        };
+        next.map(|first| {
+            command::Response::Timestamps(TimestampRange { first, limit: first.saturating_add(1) })
+        })
     }
 
     fn answer(&self, outcome: Result<Outcome<command::Response>, Refusal>) -> wire::Reply {

@@ -33,6 +33,8 @@ pub use connect::ClientConfig;
 
 pub use crate::protocol::tls::{TlsError, TlsFiles};
 
+const FOREIGN: &str = "the node answered with what belongs to another command";
+
 /// How much longer a client waits than it allows a node, whose answer may say more than silence.
 const GRACE: Duration = Duration::from_millis(100);
 
@@ -88,27 +90,28 @@ impl Client {
     /// Runs a command and waits for its outcome, at most [`ClientConfig::timeout`].
     pub async fn execute<R: Request>(&self, request: R) -> Outcome<R::Output> {
         let command = request.into();
-        answer_of::<R>(self.run(command, None, self.0.config.timeout).await)
+        typed(self.run(command, None, self.0.config.timeout).await, R::output)
     }
 
     /// Runs a command and waits for its outcome, at most this long.
     pub async fn execute_within<R: Request>(&self, request: R, timeout: Duration) -> Outcome<R::Output> {
         let command = request.into();
-        answer_of::<R>(self.run(command, None, timeout).await)
+        typed(self.run(command, None, timeout).await, R::output)
     }
 
     /// Runs a command for a region that it names, in the epoch that it names or not at all. A command that has no keys has to
     /// name its region where there are several.
     pub async fn execute_in<R: Request>(&self, named: RegionContext, request: R) -> Outcome<R::Output> {
         let command = request.into();
-        answer_of::<R>(self.run(command, Some(named), self.0.config.timeout).await)
+        typed(self.run(command, Some(named), self.0.config.timeout).await, R::output)
     }
 
     /// A timestamp greater than every one that was given out before.
     pub async fn timestamp(&self) -> Outcome<u64> {
         match self.ask(FIRST_REGION, Ask::Timestamp, self.0.config.timeout).await {
             Outcome::Applied(Response::Timestamps(range)) => Outcome::Applied(range.first),
-            Outcome::Applied(_) => Outcome::NotExecuted(foreign_answer()),
+            // Whatever was done, nobody has a timestamp of it.
+            Outcome::Applied(_) => Outcome::NotExecuted(Error::Unreachable(FOREIGN.into())),
             Outcome::NotExecuted(error) => Outcome::NotExecuted(error),
             Outcome::Indeterminate(cause) => Outcome::Indeterminate(cause),
         }
@@ -216,23 +219,13 @@ impl fmt::Debug for Client {
     }
 }
 
-/// The typed answer to a request.
-fn answer_of<R: Request>(outcome: Outcome<Response>) -> Outcome<R::Output> {
-    match outcome.map(R::output) {
+/// The answer to a request, as `output` reads it.
+fn typed<T>(outcome: Outcome<Response>, output: impl FnOnce(Response) -> Option<T>) -> Outcome<T> {
+    match outcome.map(output) {
         Outcome::Applied(Some(output)) => Outcome::Applied(output),
         // It was executed, and nobody knows with what result.
-        Outcome::Applied(None) => Outcome::Indeterminate(foreign_cause()),
+        Outcome::Applied(None) => Outcome::Indeterminate(Cause::ConnectionLost(FOREIGN.into())),
         Outcome::NotExecuted(error) => Outcome::NotExecuted(error),
         Outcome::Indeterminate(cause) => Outcome::Indeterminate(cause),
     }
-}
-
-const FOREIGN: &str = "the node answered with what belongs to another command";
-
-fn foreign_cause() -> Cause {
-    Cause::ConnectionLost(FOREIGN.into())
-}
-
-fn foreign_answer() -> Error {
-    Error::Unreachable(FOREIGN.into())
 }

@@ -43,12 +43,7 @@ impl Client {
             return Outcome::NotExecuted(error);
         }
         let outcome = self.ask(region, ask, self.0.config.timeout).await;
-        match outcome {
-            Outcome::Applied(Response::Done) => Outcome::Applied(()),
-            Outcome::Applied(_) => Outcome::Indeterminate(super::foreign_cause()),
-            Outcome::NotExecuted(error) => Outcome::NotExecuted(error),
-            Outcome::Indeterminate(cause) => Outcome::Indeterminate(cause),
-        }
+        super::typed(outcome, |response| matches!(response, Response::Done).then_some(()))
     }
 
     /// The place of a region among those that there are.

@@ -13,7 +13,7 @@ use crate::{
 impl Executor for Client {
     fn execute<R: Request>(&self, request: R) -> impl Future<Output = Outcome<R::Output>> + Send {
         let command: Command = request.into();
-        async move { super::answer_of::<R>(self.run(command, None, self.0.config.timeout).await) }
+        async move { super::typed(self.run(command, None, self.0.config.timeout).await, R::output) }
     }
 
     async fn timestamp(&self) -> Outcome<u64> {

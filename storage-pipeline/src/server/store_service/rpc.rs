@@ -4,13 +4,9 @@ use tonic::{Request, Response, Status};
 
 use super::StoreService;
 use crate::{
-    command::{self, Command, TimestampRange},
-    error::{Error, Outcome},
+    command::Command,
     members::MemberChange,
-    protocol::{
-        Refusal,
-        wire::{self, store_server::Store},
-    },
+    protocol::wire::{self, store_server::Store},
     region::RegionContext,
     server::operations,
 };
@@ -20,31 +16,19 @@ impl Store for StoreService {
     async fn execute(&self, request: Request<wire::ExecuteRequest>) -> Result<Response<wire::Reply>, Status> {
         let wire::ExecuteRequest { header, command, region } = request.into_inner();
         let region = region.map(RegionContext::from);
-        let command = |timeout| {
-            let command = Command::try_from(command.unwrap_or_default());
-            command.map(|command| (command, timeout)).map_err(Refusal::Malformed)
-        };
-        let reply = match self.admit(header).and_then(command) {
-            Ok((command, timeout)) if command.is_read() => {
-                self.within_size(self.answer(Ok(self.run(command, region, timeout).await)))
-            }
-            Ok((command, timeout)) => self.answer(Ok(self.run(command, region, timeout).await)),
-            Err(refusal) => self.answer(Err(refusal)),
-        };
-        Ok(self.sent(reply))
+        let command = Command::try_from(command.unwrap_or_default());
+        let is_read = command.as_ref().is_ok_and(Command::is_read);
+        let run = |command, time| self.run(command, region, time);
+        let reply = self.asked(header, command, run).await;
+        Ok(self.sent(if is_read { self.within_size(reply) } else { reply }))
     }
 
     async fn timestamp(
         &self,
         request: Request<wire::TimestampRequest>,
     ) -> Result<Response<wire::Reply>, Status> {
-        let outcome = match self.admit(request.into_inner().header) {
-            Ok(timeout) => Ok(self.next_timestamp(timeout).await.map(|first| {
-                command::Response::Timestamps(TimestampRange { first, limit: first.saturating_add(1) })
-            })),
-            Err(refusal) => Err(refusal),
-        };
-        Ok(self.sent(self.answer(outcome)))
+        let next = |(), time| self.next_timestamp(time);
+        Ok(self.sent(self.asked(request.into_inner().header, Ok(()), next).await))
     }
 
     async fn regions(
@@ -78,16 +62,9 @@ impl Store for StoreService {
         request: Request<wire::ChangeMembersRequest>,
     ) -> Result<Response<wire::Reply>, Status> {
         let wire::ChangeMembersRequest { header, region, changes } = request.into_inner();
-        let changes = changes.into_iter().map(MemberChange::try_from).collect::<Result<Vec<_>, _>>();
-        let asked = self.admit(header).and_then(|time| Ok((time, changes.map_err(Refusal::Malformed)?)));
-        let outcome = match asked {
-            Ok(_) if !self.watch.is_serving() => Ok(Outcome::NotExecuted(Error::Closed)),
-            Ok((time, changes)) => {
-                Ok(operations::change_members(&self.storage, region, &changes, time).await)
-            }
-            Err(refusal) => Err(refusal),
-        };
-        Ok(self.sent(self.answer(outcome)))
+        let changes = changes.into_iter().map(MemberChange::try_from).collect();
+        let change = |changes, time| operations::change_members(&self.storage, region, changes, time);
+        Ok(self.sent(self.asked(header, changes, change).await))
     }
 
     async fn transfer_leader(
@@ -95,11 +72,7 @@ impl Store for StoreService {
         request: Request<wire::TransferLeaderRequest>,
     ) -> Result<Response<wire::Reply>, Status> {
         let wire::TransferLeaderRequest { header, region, to } = request.into_inner();
-        let outcome = match self.admit(header) {
-            Ok(_) if !self.watch.is_serving() => Ok(Outcome::NotExecuted(Error::Closed)),
-            Ok(time) => Ok(operations::transfer_leader(&self.storage, region, to, time).await),
-            Err(refusal) => Err(refusal),
-        };
-        Ok(self.sent(self.answer(outcome)))
+        let transfer = |to, time| operations::transfer_leader(&self.storage, region, to, time);
+        Ok(self.sent(self.asked(header, Ok(to), transfer).await))
     }
 }
