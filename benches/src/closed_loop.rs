@@ -1,14 +1,16 @@
 //! Clients that each wait for their answer before they go on, for a time: what all of them get, and how long one waits.
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
 };
 
 use hdrhistogram::Histogram;
 
-use crate::round::{A_MOMENT, Failure};
+use crate::{
+    round::Failure,
+    window::{A_MOMENT, WARM_UP, Window},
+};
 
 /// What clients that wait for their answers got.
 #[derive(Clone, Copy, Debug)]
@@ -28,9 +30,6 @@ impl Rate {
     }
 }
 
-/// How long a round warms up, as a part of its timed length.
-pub const WARM_UP: f64 = 0.15;
-
 /// Runs a number of clients. Each calls `make` once and then its result, over and over. A window in which no operation ends
 /// says nothing, so it lasts until one has.
 ///
@@ -41,8 +40,7 @@ pub fn rate<C: FnMut() -> Result<(), Failure>>(
     length: Duration,
     make: impl Fn(u64) -> C + Sync,
 ) -> Result<Rate, Failure> {
-    let [timing, stop, any] = [const { AtomicBool::new(false) }; 3];
-    let (timing, stop, any, make) = (&timing, &stop, &any, &make);
+    let (window, make) = (&Window::default(), &make);
     thread::scope(|scope| {
         let clients = (0..clients)
             .map(|number| {
@@ -51,18 +49,14 @@ pub fn rate<C: FnMut() -> Result<(), Failure>>(
                     let mut timed = Histogram::<u64>::new(3)?;
                     let mut began = Instant::now();
                     // At least one operation each, so that a failure shows however short the round is.
-                    // ORDERING: Relaxed for all: an operation more or less at the edges.
                     loop {
                         client()?;
                         let ended = Instant::now();
-                        if timing.load(Ordering::Relaxed) {
-                            if timed.is_empty() {
-                                any.store(true, Ordering::Relaxed);
-                            }
-                            timed.record(u64::try_from((ended - began).as_nanos())?)?;
+                        if window.is_open() {
+                            window.record(&mut timed, ended - began)?;
                         }
                         began = ended;
-                        if stop.load(Ordering::Relaxed) {
+                        if window.is_over() {
                             return Ok::<_, Failure>(timed);
                         }
                     }
@@ -71,14 +65,14 @@ pub fn rate<C: FnMut() -> Result<(), Failure>>(
             .collect::<Vec<_>>();
         thread::sleep(length.mul_f64(WARM_UP));
         let started = Instant::now();
-        timing.store(true, Ordering::Relaxed);
+        window.open();
         thread::sleep(length);
-        while !any.load(Ordering::Relaxed) && clients.iter().any(|client| !client.is_finished()) {
+        while !window.has_seen() && clients.iter().any(|client| !client.is_finished()) {
             thread::sleep(A_MOMENT);
         }
-        timing.store(false, Ordering::Relaxed);
+        window.close();
         let elapsed = started.elapsed();
-        stop.store(true, Ordering::Relaxed);
+        window.end();
         let mut all = Histogram::<u64>::new(3)?;
         for client in clients {
             all += client.join().map_err(|_| "a client panicked")??;

@@ -19,4 +19,5 @@ pub mod stages;
 pub mod stats;
 pub mod table;
 pub mod watch;
+pub mod window;
 pub mod workload;

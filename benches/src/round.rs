@@ -2,10 +2,7 @@
 
 use std::{
     path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     thread::{self, ScopedJoinHandle},
     time::{Duration, Instant},
 };
@@ -19,14 +16,9 @@ use crate::{
     figures::Figures,
     rows::RowId,
     watch::AfterApply,
+    window::{A_MOMENT, WARM_UP, Window},
     workload::{Client, Condition, Workload, Zipf, prepare_scans, scan_once},
 };
-
-/// Share of the round that runs before the timing starts.
-const WARM_UP: f64 = 0.15;
-
-/// How long a window that has seen nothing waits before it looks again.
-pub(crate) const A_MOMENT: Duration = Duration::from_millis(1);
 
 /// What a callback takes where callbacks are slow.
 const SLOW_CALLBACK: Duration = Duration::from_micros(50);
@@ -68,15 +60,6 @@ pub struct Ran {
 /// Any failure of a round.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// What the clients of a round look at.
-#[derive(Debug, Default)]
-struct Signals {
-    timing: AtomicBool,
-    stop: AtomicBool,
-    /// An operation was timed.
-    any: AtomicBool,
-}
-
 /// What one client leaves.
 struct Done {
     client: u32,
@@ -102,15 +85,15 @@ impl Round<'_> {
         if busy {
             prepare_scans(&storage)?;
         }
-        let (signals, zipf) = (Signals::default(), Zipf::default());
+        let (window, zipf) = (Window::default(), Zipf::default());
         let measured = thread::scope(|scope| {
-            let (storage, signals, zipf) = (&storage, &signals, &zipf);
+            let (storage, window, zipf) = (&storage, &window, &zipf);
             let scanners = if busy { SCANNERS } else { 0 };
-            let scanners: Vec<_> = (0..scanners).map(|_| scope.spawn(|| scan(storage, signals))).collect();
+            let scanners: Vec<_> = (0..scanners).map(|_| scope.spawn(|| scan(storage, window))).collect();
             let clients = (0..self.clients)
-                .map(|nth| scope.spawn(move || self.client(nth, storage, signals, zipf)))
+                .map(|nth| scope.spawn(move || self.client(nth, storage, window, zipf)))
                 .collect();
-            let measured = self.measure(&watch, signals, clients);
+            let measured = self.measure(&watch, window, clients);
             scanners.into_iter().try_for_each(|scanner| scanner.join().expect("scanners do not panic"))?;
             measured
         });
@@ -119,22 +102,22 @@ impl Round<'_> {
     }
 
     /// Waits for the window to pass and reads the meters at both of its ends.
-    fn measure(&self, watch: &AfterApply, signals: &Signals, clients: Clients<'_>) -> Result<Ran, Failure> {
+    fn measure(&self, watch: &AfterApply, window: &Window, clients: Clients<'_>) -> Result<Ran, Failure> {
         thread::sleep(self.length.mul_f64(WARM_UP));
         let meters = || (CpuTimes::now(), context_switches(), Allocations::now());
         let before = meters();
         let started = Instant::now();
         watch.set_timing(true);
-        signals.timing.store(true, Ordering::Relaxed);
+        window.open();
         thread::sleep(self.length);
-        while !signals.any.load(Ordering::Relaxed) && clients.iter().any(|client| !client.is_finished()) {
+        while !window.has_seen() && clients.iter().any(|client| !client.is_finished()) {
             thread::sleep(A_MOMENT);
         }
-        signals.timing.store(false, Ordering::Relaxed);
+        window.close();
         watch.set_timing(false);
         let seconds = started.elapsed().as_secs_f64();
         let after = meters();
-        signals.stop.store(true, Ordering::Relaxed);
+        window.end();
         let (mut latency, mut acknowledged) = (Histogram::new(3)?, Vec::new());
         for client in clients {
             let Done { client, operations, latency: own } = client.join().expect("clients do not panic")?;
@@ -156,26 +139,23 @@ impl Round<'_> {
 
     /// One client, until told to stop. Where operations arrive by a clock, the time of one begins when it was to
     /// arrive, however late its client came to it: a stall counts for everybody who would have met it.
-    fn client(&self, nth: u32, storage: &Storage, signals: &Signals, zipf: &Zipf) -> Result<Done, Failure> {
+    fn client(&self, nth: u32, storage: &Storage, window: &Window, zipf: &Zipf) -> Result<Done, Failure> {
         let mut latency = Histogram::new(3)?;
         let number = self.first_client + nth;
         let mut client = Client::new(storage, self.workload, zipf, number);
         let gap = self.arrivals.map(|rate| Duration::from_secs_f64(f64::from(self.clients) / rate));
         let mut due =
             Instant::now() + gap.unwrap_or_default().mul_f64(f64::from(nth) / f64::from(self.clients));
-        while !signals.stop.load(Ordering::Relaxed) {
+        while !window.is_over() {
             if gap.is_some() {
                 thread::sleep(due.saturating_duration_since(Instant::now()));
             } else {
                 due = Instant::now();
             }
-            let timed = signals.timing.load(Ordering::Relaxed);
+            let timed = window.is_open();
             client.step()?;
-            if timed && signals.timing.load(Ordering::Relaxed) {
-                if latency.is_empty() {
-                    signals.any.store(true, Ordering::Relaxed);
-                }
-                latency.record(u64::try_from(due.elapsed().as_nanos())?)?;
+            if timed && window.is_open() {
+                window.record(&mut latency, due.elapsed())?;
             }
             due += gap.unwrap_or_default();
         }
@@ -183,8 +163,8 @@ impl Round<'_> {
     }
 }
 
-fn scan(storage: &Storage, signals: &Signals) -> Result<(), Failure> {
-    while !signals.stop.load(Ordering::Relaxed) {
+fn scan(storage: &Storage, window: &Window) -> Result<(), Failure> {
+    while !window.is_over() {
         scan_once(storage)?;
     }
     Ok(())
