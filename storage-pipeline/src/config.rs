@@ -84,7 +84,7 @@ pub struct Config {
     pub log_gc_size_limit: u64,
     /// The longest that the threads of the scheduler, the raftstore and the apply pool stay awake for a writer that keeps
     /// coming, alone or in twos, before they sleep. It spares each of its writes a wake-up or two and costs up to a core for each thread
-    /// while it lasts. Zero: they sleep at once.
+    /// while it lasts. Where more than a few commands are in flight they sleep at once. Zero: they always do.
     pub stay_awake: Duration,
     /// Time that `Storage::open` waits for leadership, and for each step of the replay of its log.
     pub open_timeout: Duration,

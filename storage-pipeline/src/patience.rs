@@ -13,6 +13,10 @@ use crate::mailbox::Mailbox;
 /// its time, and the processor is better left to those who send.
 const FEW_WRITES: usize = 2;
 
+/// Commands in flight, at most, for staying awake to be worth it. Where there are more, the next write comes soon enough, and
+/// others have a use for the processor: many clients' writes can come one by one, too.
+const FEW_IN_FLIGHT: usize = 8;
+
 /// What a thread knows of the gaps between its writes.
 #[derive(Debug)]
 pub(crate) struct Patience {
@@ -31,11 +35,13 @@ impl Patience {
         Self { bound, idle_since: now, has_writes: false, is_rewarded: false }
     }
 
-    /// Messages came, this many writes among them. The others tell nothing about the next write.
-    pub(crate) fn received(&mut self, writes: usize, now: Instant) {
+    /// Messages came, this many writes among them, while so many commands are in flight. The other messages tell nothing about
+    /// the next write.
+    pub(crate) fn received(&mut self, writes: usize, in_flight: usize, now: Instant) {
         if writes > 0 {
             let gap = now.saturating_duration_since(self.idle_since);
-            self.is_rewarded = gap < self.bound && writes <= FEW_WRITES;
+            let are_few = writes <= FEW_WRITES && in_flight <= FEW_IN_FLIGHT;
+            self.is_rewarded = gap < self.bound && are_few;
             self.has_writes = true;
         }
     }
@@ -69,14 +75,19 @@ mod tests {
     const BOUND: Duration = Duration::from_micros(500);
     const SHORT: Duration = Duration::from_micros(100);
 
-    /// A thread that was sent `writes` after each of the gaps, and was done with them at once.
+    /// A thread that was sent `writes` after each of the gaps, with nothing else in flight, and was done with them at once.
     fn after(gaps: &[(Duration, usize)], bound: Duration) -> (Patience, Instant) {
+        among(0, gaps, bound)
+    }
+
+    /// The same with so many others in flight.
+    fn among(others: usize, gaps: &[(Duration, usize)], bound: Duration) -> (Patience, Instant) {
         let mut now = Instant::now();
         let mut patience = Patience::new(bound, now);
         now += Duration::from_secs(1);
         for (gap, writes) in gaps {
             now += *gap;
-            patience.received(*writes, now);
+            patience.received(*writes, writes + others, now);
             patience.done(now);
         }
         (patience, now)
@@ -96,11 +107,19 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_sleeps_where_many_are_in_flight_however_few_of_them_come_at_a_time() {
+        let one_by_one = [(BOUND * 2, 1), (SHORT, 1), (SHORT, 1)];
+        let awake = |others| among(others, &one_by_one, BOUND).0.awake_until().is_some();
+        assert!(awake(FEW_IN_FLIGHT - 1));
+        assert!(!awake(FEW_IN_FLIGHT));
+    }
+
+    #[test]
     fn messages_that_are_no_writes_neither_start_nor_prolong_it() {
         let (patience, last_write) = after(&[(BOUND, 1), (SHORT, 1)], BOUND);
         assert_eq!(patience.awake_until(), Some(last_write + BOUND));
         let mut patience = patience;
-        patience.received(0, last_write + SHORT);
+        patience.received(0, 1, last_write + SHORT);
         patience.done(last_write + SHORT);
         assert_eq!(patience.awake_until(), Some(last_write + BOUND));
     }

@@ -58,7 +58,8 @@ impl Applier {
             if self.tasks.receive_all(&mut tasks, None) == Received::Closed {
                 return;
             }
-            patience.received(tasks.iter().map(|task| task.proposals.len()).sum(), Instant::now());
+            let writes = tasks.iter().map(|task| task.proposals.len()).sum();
+            patience.received(writes, self.scheduler.in_flight.counts().0, Instant::now());
             if !self.turn(&mut tasks) {
                 return;
             }

@@ -97,7 +97,8 @@ impl Store {
                 return self.end();
             }
             let proposals = messages.iter().filter(|about| matches!(about.message, StoreMsg::Propose(_)));
-            patience.received(proposals.count(), Instant::now());
+            let in_flight = self.scheduler.in_flight.counts().0;
+            patience.received(proposals.count(), in_flight, Instant::now());
             self.turn(&mut messages)?;
             patience.done(Instant::now());
         }

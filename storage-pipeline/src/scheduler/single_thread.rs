@@ -31,7 +31,7 @@ pub(crate) fn run(scheduler: &Scheduler) {
             return;
         }
         let commands = messages.iter().filter(|message| matches!(message, SchedulerMsg::Command(_)));
-        patience.received(commands.count(), Instant::now());
+        patience.received(commands.count(), scheduler.in_flight.counts().0, Instant::now());
         messages.drain(..).for_each(|message| turn(scheduler, message));
         patience.done(Instant::now());
     }
