@@ -1,4 +1,4 @@
-//! What the targets do with their bytes. Here: keys, locks, write records, changes and settings. Each is refused or taken,
+//! What the targets do with their bytes. Here: keys, locks, write records, changes, entries and settings. Each is refused or taken,
 //! without a panic and without more memory than it has bytes; what is taken comes back as it was.
 
 use std::time::Duration;
@@ -6,6 +6,7 @@ use std::time::Duration;
 use storage_pipeline::{
     CompletionMode, Config, RaftLog,
     engine::modify,
+    raftstore::entry::{self, Owner},
     txn::{
         SHORT_VALUE_MAX_BYTES,
         keys::{self, Key},
@@ -32,7 +33,7 @@ mod error {
 /// If something does not come back as it was.
 pub fn run(input: &[u8]) {
     let Some((kind, bytes)) = input.split_first() else { return };
-    match kind % 8 {
+    match kind % 9 {
         0 => stored_lock(bytes),
         1 => stored_write(bytes),
         2 => stored_key(bytes),
@@ -40,7 +41,8 @@ pub fn run(input: &[u8]) {
         4 => changes(bytes),
         5 => settings(bytes),
         6 => names(bytes),
-        _ => made(bytes),
+        7 => made(bytes),
+        _ => of_an_entry(bytes),
     }
 }
 
@@ -83,6 +85,19 @@ fn changes(bytes: &[u8]) {
     let mut all = Vec::new();
     if modify::decode(bytes, |modify| all.push(modify)).is_ok() {
         assert_eq!(modify::encode(&all), bytes, "a list of changes has one encoding");
+    }
+}
+
+/// The data of an entry, for the region that it names. For any other it is refused.
+fn of_an_entry(bytes: &[u8]) {
+    let (numbers, _) = bytes.get(1..).unwrap_or_default().as_chunks();
+    let [region, version, ..] = numbers else { return };
+    let owner = Owner { region: u64::from_le_bytes(*region), version: u64::from_le_bytes(*version) };
+    let mut all = Vec::new();
+    if entry::decode(owner, bytes, |modify| all.push(modify)).is_ok() {
+        assert_eq!(entry::encode(owner, &all), bytes, "an entry has one encoding");
+        let other = Owner { region: owner.region ^ 1, ..owner };
+        assert!(entry::decode(other, bytes, |_| ()).is_err());
     }
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 
 use storage_pipeline::{
     engine::{Cf, Modify, modify},
+    raftstore::entry::{self, Owner},
     txn::{
         keys::Key,
         lock::{Lock, LockType},
@@ -47,6 +48,7 @@ fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         ("mode", with(6, b"ApplyNotify")),
         ("raft-log", with(6, b"RocksDB")),
         ("made", with(7, &made)),
+        ("entry", with(8, &entry::encode(Owner::of(3), &changes))),
     ]
 }
 

@@ -8,16 +8,21 @@ use crate::{
         state::{ApplyState, save_membership},
         task::ApplyTask,
     },
-    engine::{EngineError, Modify, WriteBatch, modify},
+    engine::{EngineError, Modify, WriteBatch},
     error::{Error, Outcome},
     planted::planted,
-    raftstore::proposals::Pending,
+    raftstore::{
+        entry::{self, Owner},
+        proposals::Pending,
+    },
     scheduler::task::Settled,
 };
 
 /// The applying side of one replica.
 #[derive(Debug)]
 pub(crate) struct Delegate {
+    /// Whose entries it applies.
+    owner: Owner,
     state: ApplyState,
     membership: Membership,
     /// Whether the data does not have it yet.
@@ -37,14 +42,14 @@ pub(crate) struct Prepared {
 }
 
 impl Delegate {
-    /// A replica that has applied this much. A membership that its data does not have goes into its next batch.
-    pub(crate) fn new(state: ApplyState, membership: Membership, unsaved: bool) -> Self {
-        Self { state, membership, unsaved, spare: Default::default() }
+    /// A replica of a region that has applied this much. A membership that its data does not have goes into its next batch.
+    pub(crate) fn new(region: u64, state: ApplyState, membership: Membership, unsaved: bool) -> Self {
+        Self { owner: Owner::of(region), state, membership, unsaved, spare: Default::default() }
     }
 
     /// A snapshot has brought the data, its members included, to another place.
     pub(crate) fn restart(&mut self, state: ApplyState, membership: Membership) {
-        *self = Self::new(state, membership, false);
+        *self = Self::new(self.owner.region, state, membership, false);
     }
 
     pub(crate) fn conf_ver(&self) -> u64 {
@@ -106,7 +111,7 @@ impl Delegate {
             // A new leader's first entry, which says only that its term has begun.
             return Ok(());
         }
-        modify::decode(&entry.data, |modify| prepared.batch.push(modify))
+        entry::decode(self.owner, &entry.data, |modify| prepared.batch.push(modify))
     }
 
     fn check_order(&self, entry: &Entry) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use raft::eraftpb::ConfState;
 use std::time::Instant;
 
 fn entry(index: u64, term: u64, modifies: &[Modify]) -> Entry {
-    let data = if modifies.is_empty() { Vec::new() } else { modify::encode(modifies) };
+    let data = if modifies.is_empty() { Vec::new() } else { entry::encode(Owner::of(1), modifies) };
     Entry { index, term, data, ..Entry::default() }
 }
 
@@ -47,7 +47,7 @@ const DONE: Reply = Outcome::Applied(Response::Done);
 
 #[test]
 fn a_proposal_is_matched_by_index_and_term() {
-    let mut delegate = Delegate::new(ApplyState { index: 4, term: 1 }, Membership::default(), false);
+    let mut delegate = Delegate::new(1, ApplyState { index: 4, term: 1 }, Membership::default(), false);
     let mut prepared = Prepared::default();
     let entries =
         vec![entry(5, 1, &[put("a")]), entry(6, 2, &[]), entry(7, 2, &[put("b")]), entry(8, 2, &[put("c")])];
@@ -61,7 +61,7 @@ fn a_proposal_is_matched_by_index_and_term() {
 
 #[test]
 fn entries_without_a_proposal_are_applied_and_answer_nobody() {
-    let mut delegate = Delegate::new(ApplyState::default(), Membership::default(), false);
+    let mut delegate = Delegate::new(1, ApplyState::default(), Membership::default(), false);
     let mut prepared = Prepared::default();
     delegate.prepare(task(vec![entry(1, 1, &[]), entry(2, 1, &[put("a")])], vec![]), &mut prepared).unwrap();
     assert!(prepared.settled.is_empty());
@@ -74,7 +74,7 @@ fn data_applied_index_and_membership_are_one_batch_and_read_back() {
     assert_eq!(ApplyState::load(&*engine.snapshot()), Ok(ApplyState::default()));
     let members = ConfState { voters: vec![1], ..ConfState::default() };
     let membership = Membership::first(members);
-    let mut delegate = Delegate::new(ApplyState::default(), membership.clone(), true);
+    let mut delegate = Delegate::new(1, ApplyState::default(), membership.clone(), true);
     let mut prepared = Prepared::default();
     delegate.prepare(task(vec![entry(1, 3, &[put("a")])], vec![]), &mut prepared).unwrap();
     delegate.seal(&mut prepared);
@@ -90,8 +90,12 @@ fn a_gap_a_repeat_or_a_foreign_entry_stops_the_replica() {
     change.set_entry_type(EntryType::EntryConfChange);
     let mut unknown = entry(5, 1, &[]);
     unknown.data = vec![9];
-    for bad in [entry(6, 1, &[]), entry(4, 1, &[]), entry(5, 0, &[]), change, unknown] {
-        let mut delegate = Delegate::new(ApplyState { index: 4, term: 1 }, Membership::default(), false);
+    let of = |owner| Entry { data: entry::encode(owner, &[put("a")]), ..entry(5, 1, &[]) };
+    let elsewhere = of(Owner::of(2));
+    let before = of(Owner { version: 0, ..Owner::of(1) });
+    let out_of_order = [entry(6, 1, &[]), entry(4, 1, &[]), entry(5, 0, &[])];
+    for bad in out_of_order.into_iter().chain([change, unknown, elsewhere, before]) {
+        let mut delegate = Delegate::new(1, ApplyState { index: 4, term: 1 }, Membership::default(), false);
         let result = delegate.prepare(task(vec![bad.clone()], vec![]), &mut Prepared::default());
         assert!(matches!(result, Err(Error::Corrupt(_))), "{bad:?}");
     }

@@ -45,22 +45,32 @@ impl Modify {
 /// Encodes a list of changes: version, then for each its tag, column family and length-prefixed key and value.
 #[must_use]
 pub fn encode(modifies: &[Modify]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(1 + modifies.iter().map(Modify::encoded_len).sum::<usize>());
+    let mut out = Vec::with_capacity(encoded_len(modifies));
+    encode_into(&mut out, modifies);
+    out
+}
+
+/// How many bytes a list takes.
+pub(crate) fn encoded_len(modifies: &[Modify]) -> usize {
+    1 + modifies.iter().map(Modify::encoded_len).sum::<usize>()
+}
+
+/// As [`encode`], behind what is there.
+pub(crate) fn encode_into(out: &mut Vec<u8>, modifies: &[Modify]) {
     out.push(VERSION);
     for modify in modifies {
         match modify {
             Modify::Put(cf, key, value) => {
                 out.extend([TAG_PUT, *cf as u8]);
-                put_bytes(&mut out, key);
-                put_bytes(&mut out, value);
+                put_bytes(out, key);
+                put_bytes(out, value);
             }
             Modify::Delete(cf, key) => {
                 out.extend([TAG_DELETE, *cf as u8]);
-                put_bytes(&mut out, key);
+                put_bytes(out, key);
             }
         }
     }
-    out
 }
 
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {

@@ -21,4 +21,5 @@ pub mod snapshot;
 pub(crate) mod staging;
 pub(crate) mod snapshot_sender;
 pub mod log_storage;
+pub mod entry;
 pub(crate) mod store;

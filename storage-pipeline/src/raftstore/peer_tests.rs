@@ -574,7 +574,7 @@ fn an_entry_that_a_new_leader_has_overwritten_is_told_as_stale() {
     let effects = round(&mut peer);
     assert!(effects.settled.is_empty(), "its fate is known: {:?}", effects.settled);
     let mut delegate =
-        crate::apply::delegate::Delegate::new(ApplyState { index: 1, term: 1 }, Membership::default(), false);
+        crate::apply::delegate::Delegate::new(1, ApplyState { index: 1, term: 1 }, Membership::default(), false);
     let mut prepared = crate::apply::delegate::Prepared::default();
     for task in effects.apply {
         delegate.prepare(task, &mut prepared).unwrap();
@@ -733,7 +733,7 @@ fn three() -> ConfState {
 
 fn delegate() -> crate::apply::delegate::Delegate {
     let state = ApplyState { index: 1, term: 1 };
-    crate::apply::delegate::Delegate::new(state, Membership::first(three()), false)
+    crate::apply::delegate::Delegate::new(1, state, Membership::first(three()), false)
 }
 
 #[test]

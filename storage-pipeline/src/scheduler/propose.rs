@@ -4,10 +4,12 @@
 use crate::{
     clock,
     command::Processed,
-    engine::modify,
     error::{Error, Outcome},
     mailbox::Refused,
-    raftstore::msg::Proposal,
+    raftstore::{
+        entry::{self, Owner},
+        msg::Proposal,
+    },
     scheduler::{
         Scheduler,
         task::{Job, Settled, Task},
@@ -40,8 +42,9 @@ impl Scheduler {
         if modifies.is_empty() {
             return Err(Settled::without_entry(task, Outcome::Applied(response)));
         }
-        let proposal = Proposal { task, term, data: modify::encode(&modifies), response };
-        match self.reader.of(proposal.task.context().region).router.propose(proposal) {
+        let region = task.context().region;
+        let proposal = Proposal { task, term, data: entry::encode(Owner::of(region), &modifies), response };
+        match self.reader.of(region).router.propose(proposal) {
             Ok(()) => Ok(()),
             Err(Refused::Full(proposal)) => Err(Settled::not_executed(proposal.task, Error::SchedTooBusy)),
             Err(Refused::Closed(proposal)) => Err(Settled::not_executed(proposal.task, self.refusal())),

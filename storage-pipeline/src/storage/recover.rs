@@ -156,7 +156,7 @@ fn recover_region(
     let state = ApplyState { index, term };
     let epoch = RegionEpoch { conf_ver: membership.conf_ver, ..RegionEpoch::default() };
     let current = CurrentRegion { region: region.clone(), epoch };
-    let delegate = Delegate::new(state, membership, is_new);
+    let delegate = Delegate::new(region.id, state, membership, is_new);
     let applied = Arc::new(AtomicU64::new(state.index));
     log.set_snapshots(Snapshots::new(Arc::clone(&engine), Arc::clone(&staging), Arc::clone(&applied)));
     let truncated = log.truncated_index();
