@@ -26,6 +26,11 @@ impl SharedLease {
         lease.filter(|lease| now < lease.until).map(|lease| lease.term)
     }
 
+    /// The term that has a lease, valid or not.
+    pub(crate) fn term(&self) -> Option<u64> {
+        self.0.lock().map(|lease| lease.term)
+    }
+
     pub(crate) fn publish(&self, lease: Option<Lease>) {
         *self.0.lock() = lease;
     }

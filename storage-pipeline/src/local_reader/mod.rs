@@ -58,10 +58,14 @@ impl LocalReader {
             return Err((job, Error::SchedTooBusy));
         }
         let RegionReader { engine, lease, router } = self.of(job.task.context().region);
-        if self.policy == ReadPolicy::Lease {
+        // A term has a lease only once an entry of its own is applied, and all that earlier terms have acknowledged with it. A
+        // snapshot that was begun before may lack that, however valid the lease is that it finds afterwards.
+        if self.policy == ReadPolicy::Lease
+            && let Some(led) = lease.term()
+        {
             let snapshot = engine.snapshot();
             // The clock is read after the snapshot was taken: a lease that is valid now was valid then.
-            if let Some(term) = lease.term_at(clock::now()) {
+            if let Some(term) = lease.term_at(clock::now()).filter(|term| *term == led) {
                 self.observer.note(Moment::SnapshotTaken { cid: job.task.context().cid, under_lease: true });
                 let task = WorkerTask::Process { job, snapshot, term };
                 return self.workers.send(task).map_err(|task| (task.into_job(), Error::Closed));
@@ -87,5 +91,86 @@ impl fmt::Debug for LocalReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let leases: Vec<_> = self.regions.iter().map(|region| &region.lease).collect();
         f.debug_struct("LocalReader").field("leases", &leases).field("policy", &self.policy).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::Mutex,
+        time::{Duration, Instant},
+    };
+
+    use super::*;
+    use crate::{
+        command::RawGet,
+        engine::{EngineError, Snapshot, WriteBatch, memory::MemoryEngine},
+        local_reader::lease::Lease,
+        scheduler::task::{Phase, Task, TaskContext},
+    };
+
+    /// An engine in which something else happens just after a snapshot is taken.
+    struct Meanwhile {
+        engine: MemoryEngine,
+        happens: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    }
+
+    impl Engine for Meanwhile {
+        fn write(&self, batch: &WriteBatch) -> Result<(), EngineError> {
+            self.engine.write(batch)
+        }
+
+        fn sync(&self) -> Result<(), EngineError> {
+            self.engine.sync()
+        }
+
+        fn snapshot(&self) -> Box<dyn Snapshot> {
+            let snapshot = self.engine.snapshot();
+            let happens = self.happens.lock().unwrap().take();
+            happens.expect("one snapshot is taken")();
+            snapshot
+        }
+    }
+
+    fn job() -> Job {
+        let (deadline, hashes) = (Instant::now() + Duration::from_secs(60), Box::default());
+        let phase = Phase::default();
+        let context = TaskContext { cid: 1, region: 1, epoch: None, hashes, deadline, bytes: 1, phase };
+        Job { task: Task::new(context, |_| ()), command: RawGet { key: b"k".to_vec() }.into() }
+    }
+
+    /// Whether a job gets its snapshot at once where the lease becomes another one just after that was taken.
+    fn is_served(before: Option<Lease>, after: Option<Lease>) -> bool {
+        let lease = SharedLease::default();
+        lease.publish(before);
+        let published = lease.clone();
+        let happens: Box<dyn FnOnce() + Send> = Box::new(move || published.publish(after));
+        let engine =
+            Arc::new(Meanwhile { engine: MemoryEngine::default(), happens: Mutex::new(Some(happens)) });
+        let (raftstore, observer) = (Mailbox::default(), Observer::default());
+        let router = Router::new(raftstore.clone(), 8, observer.clone());
+        let workers = Mailbox::default();
+        let reader = LocalReader {
+            regions: [RegionReader { engine, lease, router }].into(),
+            policy: ReadPolicy::Lease,
+            workers: workers.clone(),
+            observer,
+        };
+        reader.snapshot(job()).unwrap();
+        assert_eq!(workers.len() + raftstore.len(), 1, "a job goes one way");
+        workers.len() == 1
+    }
+
+    #[test]
+    fn a_snapshot_is_of_a_term_that_had_its_lease_before_it_and_has_it_still() {
+        let later = Instant::now() + Duration::from_secs(60);
+        let lease = |term| Some(Lease { term, until: later });
+        let expired = Some(Lease { term: 5, until: Instant::now() });
+        assert!(is_served(lease(5), lease(5)));
+        assert!(is_served(expired, lease(5)), "its leader has not changed");
+        assert!(!is_served(lease(5), expired));
+        assert!(!is_served(lease(5), None), "it has lost the leadership");
+        assert!(!is_served(lease(4), lease(5)), "it may lack what the leader between had acknowledged");
+        assert!(!is_served(None, lease(5)), "it may lack what the leader before had acknowledged");
     }
 }
