@@ -68,6 +68,9 @@ pub struct Config {
     pub heartbeat_ticks: usize,
     /// The share of the election timeout by which clocks may drift apart, in per cent. The lease is shorter by it.
     pub clock_drift_percent: u32,
+    /// Most bytes of a change as the log has it, and of the command that it comes of: every other replica has to take it in one
+    /// message. What is larger is not executed ([`InvalidCommand::TooLarge`](crate::error::InvalidCommand::TooLarge)).
+    pub max_entry_bytes: usize,
     /// How a snapshot is made safe to read.
     pub read_policy: ReadPolicy,
     /// Most messages that wait for the raftstore before it refuses more.
@@ -105,6 +108,7 @@ impl Config {
             max_in_flight_bytes: 100 << 20,
             max_key_bytes: 4 << 10,
             max_value_bytes: 8 << 20,
+            max_entry_bytes: 32 << 20,
             default_timeout: Duration::from_secs(10),
             apply_threads: 2,
             worker_threads: 2,
@@ -131,6 +135,13 @@ impl Config {
         election * (100 - self.clock_drift_percent.min(99)) / 100
     }
 
+    /// What a change of one key may need: its value twice, to be compared and to be set, and its key in four places.
+    fn least_entry_bytes(&self) -> usize {
+        const MARGIN: usize = 4 << 10;
+        let (values, keys) = (self.max_value_bytes.saturating_mul(2), self.max_key_bytes.saturating_mul(4));
+        values.saturating_add(keys).saturating_add(MARGIN)
+    }
+
     /// Checks every value.
     ///
     /// # Errors
@@ -142,6 +153,7 @@ impl Config {
             ("max_in_flight_bytes", self.max_in_flight_bytes, 1, usize::MAX),
             ("max_key_bytes", self.max_key_bytes, 1, 1 << 20),
             ("max_value_bytes", self.max_value_bytes, 1, 1 << 30),
+            ("max_entry_bytes", self.max_entry_bytes, self.least_entry_bytes(), u32::MAX as usize),
             ("apply_threads", self.apply_threads, 1, 1024),
             ("worker_threads", self.worker_threads, 1, 1024),
             ("election_ticks", self.election_ticks, 3, 10_000),
@@ -237,7 +249,7 @@ mod tests {
     #[test]
     fn every_bad_value_names_its_field_its_value_and_its_range() {
         type Spoil = fn(&mut Config);
-        let bad: [(&str, Spoil); 26] = [
+        let bad: [(&str, Spoil); 28] = [
             ("replica_id", |c| c.replica_id = 0),
             ("voters", |c| c.voters.clear()),
             ("voters", |c| c.voters = vec![1, 2, 1]),
@@ -253,6 +265,8 @@ mod tests {
             ("max_in_flight_bytes", |c| c.max_in_flight_bytes = 0),
             ("max_key_bytes", |c| c.max_key_bytes = 0),
             ("max_value_bytes", |c| c.max_value_bytes = (1 << 30) + 1),
+            ("max_entry_bytes", |c| c.max_entry_bytes = 2 * c.max_value_bytes),
+            ("max_entry_bytes", |c| c.max_value_bytes = 1 << 30),
             ("worker_threads", |c| c.worker_threads = 0),
             ("election_ticks", |c| c.election_ticks = 1),
             ("heartbeat_ticks", |c| c.heartbeat_ticks = c.election_ticks),

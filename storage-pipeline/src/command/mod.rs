@@ -130,7 +130,8 @@ macro_rules! commands {
             /// # Errors
             /// The first field that is wrong, by its name.
             pub fn validate(&self, config: &Config) -> Result<(), InvalidCommand> {
-                validate::total(self.size_bytes())?;
+                let most = if self.is_read() { usize::MAX } else { config.max_entry_bytes };
+                validate::total(self.size_bytes(), most)?;
                 match self { $(Self::$command(command) => command.validate(config),)* }
             }
 

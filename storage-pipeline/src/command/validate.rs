@@ -7,8 +7,8 @@ const MAX_COMMAND_BYTES: usize = 2 << 30;
 
 type Checked = Result<(), InvalidCommand>;
 
-pub(super) fn total(size: usize) -> Checked {
-    at_most("command", size, MAX_COMMAND_BYTES)
+pub(super) fn total(size: usize, most: usize) -> Checked {
+    at_most("command", size, most.min(MAX_COMMAND_BYTES))
 }
 
 pub(super) fn key(field: &'static str, key: &[u8], config: &Config) -> Checked {

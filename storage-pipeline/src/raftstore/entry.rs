@@ -51,12 +51,18 @@ impl fmt::Display for Owner {
 /// ```
 #[must_use]
 pub fn encode(Owner { region, version }: Owner, modifies: &[Modify]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(HEADER + modify::encoded_len(modifies));
+    let mut out = Vec::with_capacity(encoded_len(modifies));
     out.push(VERSION);
     out.extend_from_slice(&region.to_le_bytes());
     out.extend_from_slice(&version.to_le_bytes());
     modify::encode_into(&mut out, modifies);
     out
+}
+
+/// How many bytes the data of an entry with these changes takes.
+#[must_use]
+pub fn encoded_len(modifies: &[Modify]) -> usize {
+    HEADER + modify::encoded_len(modifies)
 }
 
 /// Decodes what [`encode`] wrote for the same owner, calling `each` for every change in its order.
@@ -69,7 +75,9 @@ pub fn decode(owner: Owner, data: &[u8], each: impl FnMut(Modify)) -> Result<(),
     let [VERSION, numbers @ ..] = header else {
         return Err(corrupt(format_args!("its version is {}", header[0])));
     };
-    let ([region, version], []) = numbers.as_chunks() else { unreachable!("two numbers are as long as two numbers") };
+    let ([region, version], []) = numbers.as_chunks() else {
+        unreachable!("two numbers are as long as two numbers")
+    };
     let named = Owner { region: u64::from_le_bytes(*region), version: u64::from_le_bytes(*version) };
     if named != owner {
         return Err(corrupt(format_args!("it is of {named}, and this is {owner}")));

@@ -4,7 +4,7 @@
 use crate::{
     clock,
     command::Processed,
-    error::{Error, Outcome},
+    error::{Error, InvalidCommand, Outcome},
     mailbox::Refused,
     raftstore::{
         entry::{self, Owner},
@@ -41,6 +41,12 @@ impl Scheduler {
         let Processed { modifies, response } = processed;
         if modifies.is_empty() {
             return Err(Settled::without_entry(task, Outcome::Applied(response)));
+        }
+        let (size, limit) = (entry::encoded_len(&modifies), self.config.max_entry_bytes);
+        if size > limit {
+            // Once in the log it would be there for ever, and no other replica would get it.
+            let why = InvalidCommand::TooLarge { field: "entry".into(), size, limit };
+            return Err(Settled::not_executed(task, Error::InvalidCommand(why)));
         }
         let region = task.context().region;
         let proposal = Proposal { task, term, data: entry::encode(Owner::of(region), &modifies), response };

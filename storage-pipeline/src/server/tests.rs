@@ -32,6 +32,7 @@ fn node(dir: &tempfile::TempDir) -> Node {
     };
     config.store.max_apply_bytes = 32 << 10;
     config.store.max_value_bytes = 8 << 10;
+    config.store.max_entry_bytes = 48 << 10;
     config.store.voters = vec![1];
     config.store.replica_id = 1;
     config.store.dir = dir.path().into();

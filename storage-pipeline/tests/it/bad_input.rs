@@ -87,6 +87,44 @@ fn sizes_at_the_limit_are_taken() {
 }
 
 #[test]
+fn what_would_make_too_large_an_entry_is_not_executed_and_the_store_goes_on() {
+    in_every_mode(|mode, dir| {
+        let mut config = config(mode, dir);
+        (config.max_key_bytes, config.max_value_bytes, config.max_entry_bytes) = (20, 200, 5000);
+        let tested = Tested::open(config);
+        let too_large = |outcome: Outcome<()>, of: &str| match outcome {
+            Outcome::NotExecuted(Error::InvalidCommand(InvalidCommand::TooLarge {
+                field,
+                size,
+                limit: 5000,
+            })) => {
+                assert!(field == of && size > 5000, "{field}: {size}");
+            }
+            other => panic!("{other:?}"),
+        };
+        let keys: Vec<_> = (0..24).map(|n| format!("key-{n:02}").into_bytes()).collect();
+        let of = |keys: &[Vec<u8>]| {
+            let mutations = keys.iter().map(|key| put(key, &[7; 200])).collect();
+            Prewrite { primary: b"key-00".to_vec(), ..prewrite(mutations) }
+        };
+        // Each of its locks carries the primary key, so that it is refused before anything is made of it.
+        too_large(tested.storage.execute(of(&keys)), "command");
+        for some in keys.chunks(4) {
+            assert!(tested.storage.execute(of(some)).is_applied());
+        }
+        // It names keys alone, and writes what they were locked with.
+        let commit = |keys: &[Vec<u8>]| Commit { keys: keys.to_vec(), start_ts: 5, commit_ts: 6 };
+        too_large(tested.storage.execute(commit(&keys)), "entry");
+        for some in keys.chunks(4) {
+            assert!(tested.storage.execute(commit(some)).is_applied());
+        }
+        let read = Get { key: keys[23].clone(), read_ts: 7, bypass_locks: Vec::new() };
+        assert_eq!(tested.storage.execute(read), Outcome::Applied(Some(vec![7; 200])));
+        tested.finish();
+    });
+}
+
+#[test]
 fn a_deadline_that_has_passed_is_refused_at_the_door() {
     in_every_mode(|mode, dir| {
         let tested = Tested::open(config(mode, dir));

@@ -50,6 +50,7 @@ pub(super) const FIELDS: &[Field] = fields![
     "max_in_flight_bytes" => |c, v| c.store.max_in_flight_bytes = count(v)?,
     "max_key_bytes" => |c, v| c.store.max_key_bytes = count(v)?,
     "max_value_bytes" => |c, v| c.store.max_value_bytes = count(v)?,
+    "max_entry_bytes" => |c, v| c.store.max_entry_bytes = count(v)?,
     "default_timeout_ms" => |c, v| c.store.default_timeout = milliseconds(v)?,
     "apply_threads" => |c, v| c.store.apply_threads = count(v)?,
     "worker_threads" => |c, v| c.store.worker_threads = count(v)?,

@@ -169,13 +169,12 @@ impl NodeConfig {
         self.store.validate()
     }
 
-    /// What the largest message needs: the entry of the largest command, which holds its keys in a longer form and some of
-    /// its values twice, or as many smaller entries as raft puts together, or a chunk of a snapshot, which has at least one key.
+    /// What the largest message needs: the largest entry, or as many smaller ones as raft puts together, or a chunk of a snapshot,
+    /// which has at least one key.
     fn least_message_bytes(&self) -> usize {
         const MARGIN: usize = 64 << 10;
         let together = usize::try_from(self.store.max_apply_bytes).unwrap_or(usize::MAX);
-        let largest = self.max_command_bytes.max(self.store.max_value_bytes);
-        (2 * largest).max(together).saturating_add(MARGIN)
+        self.store.max_entry_bytes.max(together).saturating_add(MARGIN)
     }
 }
 
