@@ -134,7 +134,6 @@ impl Node {
             .add_service(store)
             .serve_with_incoming_shutdown(incoming, async move { stopped.stopped().await });
         let server = Some(runtime.spawn(server));
-        let drain_timeout = config.drain_timeout;
         let (cluster, node, mode) = (config.cluster_id, config.node_id(), config.store.completion_mode);
         tracing::info!(cluster, node, %address, %mode, "the node serves");
         Ok(Self {
@@ -144,7 +143,7 @@ impl Node {
             transport,
             lever,
             server,
-            drain_timeout,
+            drain_timeout: config.drain_timeout,
             runtime: Some(runtime),
         })
     }
@@ -197,6 +196,7 @@ impl Node {
 
     /// Closes the store, which answers everybody, and then lets the connections bring the answers home.
     fn end(&mut self) {
+        self.lever.enter(Phase::Draining);
         self.storage.close();
         self.lever.enter(Phase::Stopped);
         let Some(runtime) = self.runtime.take() else { return };

@@ -40,6 +40,11 @@ impl Watch {
         *self.0.borrow() == Phase::Serving
     }
 
+    /// Waits until no new commands are taken, which is before the store closes.
+    pub(crate) async fn drains(&mut self) {
+        let _ = self.0.wait_for(|phase| *phase >= Phase::Draining).await;
+    }
+
     /// Waits until everything ends.
     pub(crate) async fn stopped(&mut self) {
         // A lever that is gone has stopped everything, too.
@@ -58,7 +63,10 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let (lever, watch) = serving();
         let mut of_a_task = watch.clone();
+        let drains = async { tokio::time::timeout(Duration::ZERO, watch.clone().drains()).await };
+        assert!(runtime.block_on(drains).is_err());
         lever.enter(Phase::Draining);
+        runtime.block_on(watch.clone().drains());
         let stopped = of_a_task.stopped();
         assert!(runtime.block_on(async { tokio::time::timeout(Duration::ZERO, stopped).await }).is_err());
         lever.enter(Phase::Stopped);

@@ -138,7 +138,8 @@ impl Transport for GrpcTransport {
                 brought = timeout(CHUNK, self.bring(peer, chunk)) => {
                     brought.unwrap_or_else(|_| Err(Status::deadline_exceeded("no answer to a chunk")))
                 }
-                () = watch.stopped() => Err(Status::unavailable("this node stops")),
+                // The thread that waits here is joined by the close.
+                () = watch.drains() => Err(Status::unavailable("this node stops")),
             }
         });
         brought.map_err(|status| {
