@@ -132,7 +132,8 @@ fn hand_over(storage: &Storage, numbers: &mut Numbers<'_>) -> Option<()> {
                 term = term.saturating_add(u64::from(step % 3));
                 let skip = u64::from(step >= 250);
                 let index = message.index.wrapping_add(at + skip);
-                let data = if step % 5 == 0 { Vec::new() } else { entry::encode(Owner::of(region), &[put(step)]) };
+                let data =
+                    if step % 5 == 0 { Vec::new() } else { entry::encode(Owner::of(region), &[put(step)]) };
                 message.entries.push(Default::default());
                 let entry = message.entries.last_mut().expect("one was pushed");
                 (entry.index, entry.term, entry.data) = (index, term, data);

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use raft::{
     SnapshotStatus, StateRole,
-    eraftpb::{Message, MessageType},
+    eraftpb::{HardState, Message, MessageType},
 };
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
         plausible,
         status::{ReplicaStatus, Role},
     },
-    scheduler::task::Settled,
+    scheduler::task::{Job, Settled},
 };
 
 impl Peer {
@@ -54,6 +54,11 @@ impl Peer {
             return Ok(());
         }
         self.hear(message.from);
+        if self.is_full() && kind == MessageType::MsgAppend && !message.entries.is_empty() {
+            // Raft hands apply an entry or two in each round however far that lags, and these would be rounds of their own. The
+            // leader sends them again once it hears that they are missing.
+            return Ok(());
+        }
         if let Err(error) = self.node.step(message) {
             tracing::debug!(%error, ?kind, "raft does not take a message");
         }
@@ -127,10 +132,20 @@ impl Peer {
         if let Some(pending) = self.changing.take() {
             effects.changed.push((pending.callback, Outcome::Indeterminate(Cause::LeadershipLost)));
         }
-        let not_leader = self.not_leader();
-        for job in self.reads.take_unconfirmed() {
-            effects.settled.push(Settled::not_executed(job.task, not_leader.clone()));
-        }
+        let unconfirmed = self.reads.take_unconfirmed();
+        self.refuse_reads(unconfirmed, effects);
+    }
+
+    /// Sends reads to whoever leads.
+    pub(super) fn refuse_reads(&self, reads: impl IntoIterator<Item = Job>, effects: &mut Effects) {
+        let refused = reads.into_iter().map(|job| Settled::not_executed(job.task, self.not_leader()));
+        effects.settled.extend(refused);
+    }
+
+    /// Whether a hard state holds a term or a vote that the log does not.
+    pub(super) fn is_new_vote(&self, new: Option<&HardState>) -> bool {
+        let kept = self.node.store().hard_state();
+        new.is_some_and(|new| (new.term, new.vote) != (kept.term, kept.vote))
     }
 
     /// What was applied before the start is committed, and raft would learn that only with the first entry of its own term.

@@ -191,6 +191,11 @@ impl Peer {
         self.release_reads(effects);
     }
 
+    /// Whether apply has twice as much before it as it should, so that nothing more is taken from a leader.
+    pub(super) fn is_full(&self) -> bool {
+        self.applying_bytes / 2 >= self.most_applying_bytes
+    }
+
     /// Whether something waits for apply: a read, a round that was put off, or the first lease of a term.
     pub(crate) fn awaits_apply(&self) -> bool {
         self.reads.await_apply()

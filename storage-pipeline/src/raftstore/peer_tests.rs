@@ -573,8 +573,12 @@ fn an_entry_that_a_new_leader_has_overwritten_is_told_as_stale() {
     peer.step(append).unwrap();
     let effects = round(&mut peer);
     assert!(effects.settled.is_empty(), "its fate is known: {:?}", effects.settled);
-    let mut delegate =
-        crate::apply::delegate::Delegate::new(1, ApplyState { index: 1, term: 1 }, Membership::default(), false);
+    let mut delegate = crate::apply::delegate::Delegate::new(
+        1,
+        ApplyState { index: 1, term: 1 },
+        Membership::default(),
+        false,
+    );
     let mut prepared = crate::apply::delegate::Prepared::default();
     for task in effects.apply {
         delegate.prepare(task, &mut prepared).unwrap();
@@ -636,12 +640,18 @@ fn chunk(position: Position) -> SnapshotChunk {
     SnapshotChunk { region: 1, from: 3, to: 1, position, sending: Sending::default(), number: 0, changes }
 }
 
-#[test]
-fn a_snapshot_that_may_hold_a_proposals_entry_leaves_its_fate_in_doubt() {
-    let mut peer = leader();
+/// Gives a peer a place for the chunks of snapshots.
+fn staging_of(peer: &mut Peer) -> Arc<Staging> {
     let engine = Arc::new(crate::engine::memory::MemoryEngine::default());
     let staging = Arc::new(Staging::new(Arc::clone(&engine) as _));
     peer.node.mut_store().set_snapshots(Snapshots::new(engine, Arc::clone(&staging), Arc::default()));
+    staging
+}
+
+#[test]
+fn a_snapshot_that_may_hold_a_proposals_entry_leaves_its_fate_in_doubt() {
+    let mut peer = leader();
+    let staging = staging_of(&mut peer);
     for _ in 0..3 {
         peer.propose(proposal(1).0, &mut Effects::default());
     }
@@ -664,6 +674,81 @@ fn a_snapshot_that_may_hold_a_proposals_entry_leaves_its_fate_in_doubt() {
     let causes = [Cause::SnapshotInstalled, Cause::SnapshotInstalled, Cause::LeadershipLost];
     assert_eq!(replies(effects), causes.map(Outcome::Indeterminate));
     assert_eq!((peer.leads, peer.node.store().truncated_index()), (None, 3));
+}
+
+#[test]
+fn no_read_is_let_go_once_a_snapshot_is_about_to_replace_the_data() {
+    let mut peer = leader();
+    let staging = staging_of(&mut peer);
+    let mut effects = Effects::default();
+    // One is confirmed and applied in this very turn; one is confirmed, and apply is not there yet.
+    for (index, applied) in [(2, true), (3, false)] {
+        peer.propose(proposal(1).0, &mut effects);
+        round(&mut peer);
+        acknowledge_append(&mut peer, index);
+        peer.read(read().0, &mut effects);
+        round(&mut peer);
+        let mut confirmation = message(MessageType::MsgHeartbeatResponse, 2, 1);
+        confirmation.context = peer.reads.last_question().to_be_bytes().to_vec();
+        peer.node.step(confirmation).unwrap();
+        assert!(round(&mut peer).readable.is_empty(), "it waits for apply");
+        if applied {
+            effects = apply_through(&mut peer, index);
+        }
+    }
+    assert_eq!(effects.readable.len(), 1);
+    let conf_state = Some(ConfState { voters: vec![1, 2, 3], ..ConfState::default() });
+    let metadata = Some(raft::eraftpb::SnapshotMetadata { conf_state, index: 9, term: 2 });
+    let snapshot = Some(raft::eraftpb::Snapshot { data: encode_sent(Sending::default(), 1), metadata });
+    staging.stage(&chunk(Position { index: 9, term: 2 })).unwrap();
+    peer.step(Message { snapshot, ..message(MessageType::MsgSnapshot, 3, 2) }).unwrap();
+    peer.round(&mut effects).unwrap();
+    assert!(effects.apply.iter().any(|task| task.snapshot.is_some()));
+    assert!(effects.readable.is_empty(), "apply may have begun to remove what it would read");
+    assert_eq!(
+        replies(effects)
+            .iter()
+            .filter(|reply| matches!(reply, Outcome::NotExecuted(Error::NotLeader { .. })))
+            .count(),
+        2
+    );
+    assert!(apply_through(&mut peer, 9).readable.is_empty());
+}
+
+#[test]
+fn a_follower_takes_no_more_than_a_bound_however_slowly_entries_come_while_its_apply_stands_still() {
+    let mut peer = follower();
+    peer.most_applying_bytes = 1000;
+    let entry = |index| raft::eraftpb::Entry { term: 1, index, data: vec![0; 100], ..Default::default() };
+    let append = |peer: &mut Peer, index: u64| {
+        let entries = vec![entry(index)];
+        let append = Message {
+            index: index - 1,
+            log_term: u64::from(index > 1),
+            commit: index,
+            entries,
+            ..Message::default()
+        };
+        let append = Message { msg_type: MessageType::MsgAppend as i32, from: 3, to: 1, term: 1, ..append };
+        peer.step(append).unwrap();
+        round(peer).apply.iter().map(|task| task.bytes).sum::<usize>()
+    };
+    let mut held = 0;
+    let (mut index, mut bytes) = (1, append(&mut peer, 1));
+    while bytes > 0 {
+        held += bytes;
+        index += 1;
+        bytes = append(&mut peer, index);
+        assert!(index < 100, "it takes whatever comes");
+    }
+    assert!((1000..3000).contains(&held), "{held}");
+    assert_eq!(peer.node.raft.raft_log.last_index(), index - 1, "what has no room is not acknowledged");
+    let mut effects = Effects::default();
+    peer.applied(
+        ApplyRes { index: index - 1, term: 1, bytes: held, changes: Vec::new(), conf_ver: 1 },
+        &mut effects,
+    );
+    assert!(append(&mut peer, index) > 0, "and is taken when there is some");
 }
 
 #[test]
@@ -908,7 +993,7 @@ fn an_only_voter_keeps_what_it_has_committed_with_the_next_change_of_members() {
     let mut peer = Peer::new(first_region(), node, lease, u64::MAX, now, outside(Sent::default()));
     peer.campaign_alone().unwrap();
     let membership = Membership::first(members.clone());
-    let mut delegate = crate::apply::delegate::Delegate::new(ApplyState::default(), membership, false);
+    let mut delegate = crate::apply::delegate::Delegate::new(1, ApplyState::default(), membership, false);
     let given = round(&mut peer);
     apply(&mut peer, &mut delegate, given);
     // It leaves the vote to another one, through a membership that both have a part in.

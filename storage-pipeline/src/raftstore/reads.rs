@@ -44,6 +44,12 @@ impl Reads {
         self.last_question
     }
 
+    /// The number of the last question, none being zero.
+    #[cfg(test)]
+    pub(crate) fn last_question(&self) -> u64 {
+        self.last_question
+    }
+
     /// Raft answered: leadership of `term` was confirmed after the question, and `index` was committed then. A later
     /// answer confirms every earlier question, whose own answer may have been lost.
     pub(crate) fn confirm(&mut self, question: u64, index: u64, term: u64) {
@@ -61,6 +67,12 @@ impl Reads {
         let count = self.confirmed.partition_point(|confirmed| confirmed.index <= applied);
         let taken = self.confirmed.drain(..count);
         taken.flat_map(|Confirmed { term, jobs, .. }| jobs.into_iter().map(move |job| (job, term)))
+    }
+
+    /// Takes out every read, confirmed or not, for data that is about to be replaced.
+    pub(crate) fn take_all(&mut self) -> Vec<Job> {
+        let confirmed = std::mem::take(&mut self.confirmed).into_iter().flat_map(|confirmed| confirmed.jobs);
+        confirmed.chain(self.take_unconfirmed()).collect()
     }
 
     /// Takes out every read whose leadership was not confirmed, for the loss of leadership. The confirmed ones stay.

@@ -128,12 +128,6 @@ impl Peer {
         any
     }
 
-    /// Whether a hard state holds a term or a vote that the log does not.
-    fn is_new_vote(&self, new: Option<&HardState>) -> bool {
-        let kept = self.node.store().hard_state();
-        new.is_some_and(|new| (new.term, new.vote) != (kept.term, kept.vote))
-    }
-
     /// A snapshot takes the place of the log. It is complete and synced beside the data; apply installs it in its turn.
     fn stage_restart(
         &mut self,
@@ -156,6 +150,10 @@ impl Peer {
             let reply = Outcome::Indeterminate(Cause::SnapshotInstalled);
             effects.settled.push(Settled::without_entry(pending.task, reply));
         }
+        // Apply replaces the data key by key, beside whoever takes a snapshot of it. Whoever leads then has all that they asked for.
+        let released = std::mem::take(&mut effects.readable).into_iter().map(|(job, _)| job);
+        let waiting = self.reads.take_all();
+        self.refuse_reads(released.chain(waiting), effects);
         effects.apply.push(ApplyTask { snapshot: Some(position), ..self.apply_task() });
     }
 
