@@ -45,6 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let (storage, next) = (&storage, &next);
             scope.spawn(move || {
                 for count in 1.. {
+                    // ORDERING: Relaxed; only uniqueness matters.
                     let n = next.fetch_add(1, Ordering::Relaxed);
                     if n >= numbers || write(storage, round, n, value_bytes).is_err() {
                         break;

@@ -129,6 +129,7 @@ impl Scheduler {
     /// The number that the next command gets.
     #[cfg(feature = "simulator")]
     pub(crate) fn next_cid(&self) -> u64 {
+        // ORDERING: Relaxed; the simulator has one thread.
         self.next_cid.load(Ordering::Relaxed)
     }
 

@@ -149,6 +149,7 @@ impl Scheduler {
     /// Takes nothing more and answers those whom raft does not have yet. The others are answered by what apply says,
     /// or by [`discard`](Self::discard).
     pub(crate) fn close(&self) {
+        // ORDERING: Relaxed; who is admitted meanwhile is refused by the books, which are closed under their locks.
         self.closing.store(true, Ordering::Relaxed);
         let mut tasks = self.in_flight.close();
         tasks.retain(|task| task.context().phase.abandon() == Abandoned::NeverProposed);
@@ -162,6 +163,7 @@ impl Scheduler {
             return;
         }
         tracing::error!(%fault, "the store stops after a fault");
+        // ORDERING: as in `close`.
         self.closing.store(true, Ordering::Relaxed);
         self.tell_at_the_end(self.in_flight.close(), &Cause::Poisoned(fault));
     }
@@ -173,6 +175,7 @@ impl Scheduler {
 
     /// How many callbacks panicked.
     pub(crate) fn callback_panics(&self) -> u64 {
+        // ORDERING: Relaxed; a count, from whenever it is.
         self.callback_panics.load(Ordering::Relaxed)
     }
 

@@ -114,6 +114,7 @@ impl Network {
     /// How many messages were lost.
     #[must_use]
     pub fn lost(&self) -> u64 {
+        // ORDERING: Relaxed; a count, from whenever it is.
         self.0.lost.load(Ordering::Relaxed)
     }
 
