@@ -136,9 +136,9 @@ long)
     run loom-tests/pipeline-mutations.sh
     simulate --secs 600
     run callback-slot/miri.sh --targets 256
-    run env KILL_ROUNDS=60 KILL_SEED="$(date +%s)" cargo test -p storage-pipeline --test it kills
+    run env KILL_ROUNDS=60 KILL_SEED="$(date +%s)" cargo test -p storage-pipeline --features raft-engine --test it kills
     run env NODE_KILL_ROUNDS=20 cargo test -p storage-pipeline --features client,server --test it -- server::kills server::client_kills
-    run env POWER_LOSS_POINTS=600 cargo test -p storage-pipeline --test it power_loss
+    run env POWER_LOSS_POINTS=600 cargo test -p storage-pipeline --features raft-engine --test it power_loss
     ;;
 *)
     say "no such stage"
