@@ -189,8 +189,14 @@ pub enum Error {
     },
     /// The command has no keys and names no region, and the store has several.
     RegionNotNamed,
-    /// The command names another epoch of its region than the one that its leader has, or one that is about to end.
+    /// The command names another epoch of its region than the one in which that is.
     EpochNotMatch(Box<CurrentRegion>),
+    /// The command names an epoch of its region, and which one that is in is not decided: a change of members has not been
+    /// applied, or may not have been where a leader has just begun. Ask again.
+    EpochPending {
+        /// Id of the region.
+        region: u64,
+    },
     /// The key is locked by another transaction.
     KeyIsLocked(Box<LockInfo>),
     /// Another transaction committed after this one started.
@@ -283,6 +289,9 @@ impl fmt::Display for Error {
                 let CurrentRegion { region, epoch } = &**current;
                 let [start, end] = [&region.start_key, &region.end_key].map(|key| key.escape_ascii());
                 write!(f, "region {} is at epoch {epoch}, from \"{start}\" to \"{end}\"", region.id)
+            }
+            Self::EpochPending { region } => {
+                write!(f, "a change of region {region}'s members may not be applied yet; try again later")
             }
             Self::StaleCommand => f.write_str("another term's entry took this command's place"),
             Self::KeyIsLocked(lock) => write!(f, "{lock}"),

@@ -24,7 +24,7 @@ Moment {
     LatchesHeld {
         /// Number of the command.
         cid: u64,
-        /// Whether it reads nothing: then it goes to the raftstore at once, otherwise for its snapshot.
+        /// Whether it reads nothing and names no epoch: then it goes to the raftstore at once, otherwise for its snapshot.
         is_blind: bool,
     },
     /// A snapshot was taken for a command.
@@ -34,7 +34,7 @@ Moment {
         /// Under the lease, otherwise through ReadIndex.
         under_lease: bool,
     },
-    /// A worker is about to run a command's check. A command that reads nothing has none, nor a snapshot.
+    /// A worker is about to run a command's check. A command that is blind has none, nor a snapshot.
     Processing {
         /// Number of the command.
         cid: u64,

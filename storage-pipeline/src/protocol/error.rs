@@ -159,6 +159,7 @@ impl From<Error> for wire::Error {
             Error::RegionNotFound { region } => Of::RegionNotFound(region),
             Error::RegionNotNamed => Of::RegionNotNamed(nothing),
             Error::EpochNotMatch(current) => Of::EpochNotMatch((*current).into()),
+            Error::EpochPending { region } => Of::EpochPending(region),
             Error::KeyIsLocked(lock) => Of::KeyIsLocked((*lock).into()),
             Error::WriteConflict(conflict) => Of::WriteConflict((*conflict).into()),
             Error::TxnLockNotFound { start_ts, key } => {
@@ -206,6 +207,7 @@ impl TryFrom<wire::Error> for Error {
             Of::RegionNotFound(region) => Self::RegionNotFound { region },
             Of::RegionNotNamed(_) => Self::RegionNotNamed,
             Of::EpochNotMatch(current) => Self::EpochNotMatch(Box::new(current.into())),
+            Of::EpochPending(region) => Self::EpochPending { region },
             Of::KeyIsLocked(lock) => Self::KeyIsLocked(Box::new(lock.into())),
             Of::WriteConflict(conflict) => Self::WriteConflict(Box::new(conflict.into())),
             Of::TxnLockNotFound(wire::TxnAndKey { start_ts, key }) => Self::TxnLockNotFound { start_ts, key },

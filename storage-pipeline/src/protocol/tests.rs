@@ -107,7 +107,7 @@ prop_compose! {
 
 prop_compose! {
     fn errors()(
-        which in 0..33,
+        which in 0..34,
         (key, primary) in (bytes(), bytes()),
         lock in locks(),
         text in "[ -~]{0,8}",
@@ -163,6 +163,7 @@ prop_compose! {
                 region: Region { id: a, start_key: key, end_key: primary },
                 epoch: RegionEpoch { conf_ver: b, version: c },
             })),
+            31 => Error::EpochPending { region: a },
             _ => Error::Unreachable(why),
         }
     }

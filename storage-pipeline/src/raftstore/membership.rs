@@ -57,10 +57,11 @@ impl Peer {
     /// Refuses a proposal that names another epoch than the one in which its entry is going to be applied. The log decides
     /// that: it is the applied one where no change of members stands before the entry and waits for apply. So apply has
     /// nothing to decide, and every replica does the same with the entry whenever it comes to it. It could not even: a
-    /// start that applies the log again may have the members of a later entry than the one that it comes to.
+    /// start that applies the log again may have the members of a later entry than the one that it comes to. Raft takes a
+    /// change to be pending in a new leader until that has applied all of its log.
     pub(super) fn check_epoch(&self, named: Option<RegionEpoch>) -> Result<(), Error> {
         if named.is_some() && self.node.raft.has_pending_conf() {
-            return Err(Error::EpochNotMatch(Box::new(self.current.clone())));
+            return Err(Error::EpochPending { region: self.region() });
         }
         self.current.check(named)
     }

@@ -860,6 +860,7 @@ fn a_proposal_is_applied_in_the_epoch_that_it_names_or_not_at_all() {
         let current = Box::new(CurrentRegion { epoch, ..first_region() });
         Some(Outcome::NotExecuted(Error::EpochNotMatch(current)))
     };
+    let pending = || Some(Outcome::NotExecuted(Error::EpochPending { region: 1 }));
     let last_index = |peer: &Peer| peer.node.raft.raft_log.last_index();
     assert_eq!(propose(&mut peer, 2, 1), refused(1), "it has not come yet");
     assert_eq!(propose(&mut peer, 1, 2), refused(1));
@@ -868,7 +869,7 @@ fn a_proposal_is_applied_in_the_epoch_that_it_names_or_not_at_all() {
     // From the proposal of a change on, the old epoch ends and the new one has not begun.
     drop(wish(&mut peer, &[MemberChange::AddLearner(4)]));
     for conf_ver in [1, 2] {
-        assert_eq!(propose(&mut peer, conf_ver, 1), refused(1));
+        assert_eq!(propose(&mut peer, conf_ver, 1), pending());
     }
     assert_eq!(last_index(&peer), 3);
     round(&mut peer);
@@ -879,6 +880,21 @@ fn a_proposal_is_applied_in_the_epoch_that_it_names_or_not_at_all() {
     apply(&mut peer, &mut delegate, given);
     assert_eq!(propose(&mut peer, 1, 1), refused(2));
     assert_eq!(propose(&mut peer, 2, 1), None);
+    // A later leader does not know what that entry is until it has applied it.
+    depose(&mut peer);
+    peer.node.campaign().unwrap();
+    round(&mut peer);
+    peer.node.step(message(MessageType::MsgRequestVoteResponse, 2, 3)).unwrap();
+    round(&mut peer);
+    for conf_ver in [1, 2, 3] {
+        assert_eq!(propose(&mut peer, conf_ver, 1), pending());
+    }
+    peer.node.step(Message { index: 5, ..message(MessageType::MsgAppendResponse, 2, 3) }).unwrap();
+    round(&mut peer);
+    let res = ApplyRes { index: 5, term: 3, bytes: 0, changes: Vec::new(), conf_ver: 3 };
+    peer.applied(res, &mut Effects::default());
+    assert_eq!(propose(&mut peer, 2, 1), refused(3));
+    assert_eq!(propose(&mut peer, 3, 1), None);
 }
 
 #[test]

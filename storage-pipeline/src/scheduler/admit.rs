@@ -168,7 +168,7 @@ impl Scheduler {
         if self.is_closing() {
             return Err(Settled::not_executed(job.task, self.refusal()));
         }
-        let (cid, is_blind) = (job.task.context().cid, job.command.is_blind());
+        let (cid, is_blind) = (job.task.context().cid, job.is_blind());
         self.observer.note(Moment::LatchesHeld { cid, is_blind });
         self.propose_or_look(job)
     }

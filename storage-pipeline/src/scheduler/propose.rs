@@ -17,17 +17,18 @@ use crate::{
 };
 
 impl Scheduler {
-    /// Goes on with a job that holds its latches. One that reads nothing is proposed at once: a snapshot and a worker
-    /// would cost it a wake-up each and tell it nothing.
+    /// Goes on with a job that holds its latches. A blind one is proposed at once: a snapshot and a worker would cost it a
+    /// wake-up each and tell it nothing.
     ///
     /// # Errors
     /// The command, settled, where nobody waits for it any more or nobody takes it.
     pub(super) fn propose_or_look(&self, job: Job) -> Result<(), Settled> {
+        let is_blind = job.is_blind();
         let Job { task, command } = job;
         if let Err(error) = self.still_wanted(&task) {
             return Err(Settled::not_executed(task, error));
         }
-        match command.process_blind() {
+        match if is_blind { command.process_blind() } else { Err(command) } {
             Ok(processed) => self.propose(task, None, processed),
             Err(command) => self.send_for_snapshot(Job { task, command }),
         }

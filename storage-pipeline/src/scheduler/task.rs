@@ -188,6 +188,15 @@ pub struct Job {
     pub command: Command,
 }
 
+impl Job {
+    /// Whether it needs no snapshot. A command that reads nothing needs one where it names an epoch: only under a lease is it
+    /// known that no later leader has changed the members.
+    #[must_use]
+    pub fn is_blind(&self) -> bool {
+        self.command.is_blind() && self.task.context.epoch.is_none()
+    }
+}
+
 impl Waiter for Job {
     fn id(&self) -> u64 {
         self.task.context.cid

@@ -205,6 +205,7 @@ fn is_passing(error: &Error) -> bool {
         Error::NotLeader { .. }
             | Error::SchedTooBusy
             | Error::StaleCommand
+            | Error::EpochPending { .. }
             | Error::DeadlineExceeded
             | Error::Closed
             | Error::Poisoned(_)

@@ -9,6 +9,7 @@ use storage_pipeline::{
     CompletionMode, Error, Outcome, ReadPolicy,
     command::{RawCompareAndSwap, RawGet, RawPut},
     observe::Moment,
+    region::{RegionContext, RegionEpoch},
 };
 
 use crate::support::{Answer, PATIENCE, Tested, checked, config, in_every_mode, wait_for};
@@ -68,6 +69,15 @@ fn a_write_that_reads_nothing_takes_no_snapshot_and_no_worker_and_keeps_its_turn
         puts.iter().for_each(|answer| assert!(answer.wait().is_applied()));
         for skipped in ["SnapshotTaken", "Processing"] {
             assert_eq!(tested.observer.count(skipped), 0, "{skipped}");
+        }
+        let named = RegionContext { id: 1, epoch: Some(RegionEpoch::default()) };
+        assert!(tested.storage.execute_in(named, put("k", "v")).is_applied());
+        for looked in ["SnapshotTaken", "Processing"] {
+            assert_eq!(
+                tested.observer.count(looked),
+                1,
+                "only a leader with a lease knows the epoch: {looked}"
+            );
         }
         // Between two that look, all on one key: each sees what the one before it wrote.
         let swaps: Vec<_> = (0..20).map(|_| Answer::new()).collect();

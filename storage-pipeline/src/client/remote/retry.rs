@@ -156,7 +156,9 @@ fn again(error: &Error, names_leader: bool) -> Option<Whom> {
         Error::NotLeader { .. } | Error::Closed | Error::Poisoned(_) | Error::Unreachable(_) => {
             Some(Whom::Other)
         }
-        Error::SchedTooBusy | Error::StaleCommand | Error::Dropped => Some(Whom::Same),
+        Error::SchedTooBusy | Error::StaleCommand | Error::EpochPending { .. } | Error::Dropped => {
+            Some(Whom::Same)
+        }
         Error::InvalidCommand(_)
         | Error::DeadlineExceeded
         | Error::KeyNotInRegion { .. }

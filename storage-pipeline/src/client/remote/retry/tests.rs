@@ -66,6 +66,7 @@ fn passing_errors() -> Vec<(Error, Whom)> {
         (Error::Poisoned(text()), Whom::Other),
         (Error::SchedTooBusy, Whom::Same),
         (Error::StaleCommand, Whom::Same),
+        (Error::EpochPending { region: 1 }, Whom::Same),
         (Error::Dropped, Whom::Same),
     ]
 }
