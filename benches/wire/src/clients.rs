@@ -3,18 +3,31 @@
 use std::time::{Duration, Instant};
 
 use benches::round::Failure;
-use tokio::time::sleep;
-use tonic::transport::{Channel, Endpoint};
+use tokio::{sync::mpsc, time::sleep};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{
+    Streaming,
+    transport::{Channel, Endpoint},
+};
 
 use crate::etcd::{PutRequest, StatusRequest, kv_client::KvClient, maintenance_client::MaintenanceClient};
-use crate::store::{self, RegionsRequest, reply::Outcome, store_client::StoreClient};
+use crate::store::{
+    self, CommandsReply, CommandsRequest, RegionsRequest, Reply, commands_request::Asked, reply::Outcome,
+    store_client::StoreClient,
+};
 
 /// How long a cluster may take until it has a leader.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A client with its connection.
 pub(crate) enum Client {
+    /// A call for each put.
     Store(StoreClient<Channel>),
+    /// All puts over one stream.
+    Stream {
+        asks: mpsc::Sender<CommandsRequest>,
+        answers: Streaming<CommandsReply>,
+    },
     Etcd(KvClient<Channel>),
 }
 
@@ -23,11 +36,12 @@ impl Client {
     pub(crate) async fn put(&mut self, key: Vec<u8>, value: Vec<u8>) -> Result<(), Failure> {
         match self {
             Self::Store(client) => {
-                let reply = client.execute(store::raw_put(key, value)).await?.into_inner();
-                match reply.outcome {
-                    Some(Outcome::Applied(_)) => Ok(()),
-                    other => Err(format!("a put was not applied: {other:?}").into()),
-                }
+                applied(Some(client.execute(store::raw_put(key, value)).await?.into_inner()))
+            }
+            Self::Stream { asks, answers } => {
+                let asked = Some(Asked::Execute(store::raw_put(key, value)));
+                asks.send(CommandsRequest { id: 0, asked }).await?;
+                applied(answers.message().await?.and_then(|answer| answer.reply))
             }
             Self::Etcd(client) => {
                 client.put(PutRequest { key, value }).await?;
@@ -37,9 +51,24 @@ impl Client {
     }
 }
 
-/// A client of the pipeline's protocol.
+fn applied(reply: Option<Reply>) -> Result<(), Failure> {
+    match reply.and_then(|reply| reply.outcome) {
+        Some(Outcome::Applied(_)) => Ok(()),
+        other => Err(format!("a put was not applied: {other:?}").into()),
+    }
+}
+
+/// A client of the pipeline's protocol, with a call for each put.
 pub(crate) async fn store(address: &str) -> Result<Client, Failure> {
     Ok(Client::Store(StoreClient::new(patiently(async || connect(address).await).await?)))
+}
+
+/// A client of the pipeline's protocol that puts over a stream.
+pub(crate) async fn stream(address: &str) -> Result<Client, Failure> {
+    let mut client = StoreClient::new(patiently(async || connect(address).await).await?);
+    let (asks, asked) = mpsc::channel(1);
+    let answers = client.commands(ReceiverStream::new(asked)).await?.into_inner();
+    Ok(Client::Stream { asks, answers })
 }
 
 /// A client of etcd.

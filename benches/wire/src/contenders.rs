@@ -27,8 +27,12 @@ pub(crate) const HOW_TO_GET_ETCD: &str = "not installed: apt-get install etcd-se
 pub(crate) enum Kind {
     /// The pipeline's protocol over a map in memory, one node.
     Ceiling,
-    /// Nodes of the pipeline.
+    /// As the ceiling, over a stream of each client.
+    CeilingStream,
+    /// Nodes of the pipeline, with a call for each put.
     Pipeline,
+    /// Nodes of the pipeline, over a stream of each client.
+    PipelineStream,
     /// Nodes of etcd.
     Etcd,
 }
@@ -53,8 +57,8 @@ impl Contender {
         is_one_of_several: bool,
     ) -> Result<Option<Self>, Failure> {
         let servers = match kind {
-            Kind::Ceiling => servers::ceiling(dir)?,
-            Kind::Pipeline => servers::pipeline(server, nodes, dir)?,
+            Kind::Ceiling | Kind::CeilingStream => servers::ceiling(dir)?,
+            Kind::Pipeline | Kind::PipelineStream => servers::pipeline(server, nodes, dir)?,
             Kind::Etcd if servers::etcd_version().is_none() => return Ok(None),
             Kind::Etcd => servers::etcd(nodes, dir)?,
         };
@@ -70,7 +74,9 @@ impl Contender {
         let addresses = &self.servers.addresses;
         match self.kind {
             Kind::Ceiling => clients::store(&addresses[0]).await,
+            Kind::CeilingStream => clients::stream(&addresses[0]).await,
             Kind::Pipeline => clients::store(&clients::store_leader(addresses).await?).await,
+            Kind::PipelineStream => clients::stream(&clients::store_leader(addresses).await?).await,
             Kind::Etcd => clients::etcd(&clients::etcd_leader(addresses).await?).await,
         }
     }
@@ -92,7 +98,9 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Ceiling => "gRPC over memory, one node (the ceiling)",
+            Self::CeilingStream => "streams over memory, one node (the ceiling of streams)",
             Self::Pipeline => "the pipeline",
+            Self::PipelineStream => "the pipeline, over streams",
             Self::Etcd => "etcd",
         })
     }

@@ -38,7 +38,7 @@ struct Args {
     #[arg(long, value_delimiter = ',', default_value = "target/server/storage-pipeline")]
     server: Vec<PathBuf>,
     /// What is compared.
-    #[arg(long, value_delimiter = ',', default_values = ["ceiling", "pipeline", "etcd"])]
+    #[arg(long, value_delimiter = ',', default_values = ["ceiling", "ceiling-stream", "pipeline", "pipeline-stream", "etcd"])]
     of: Vec<Kind>,
     /// Nodes of a cluster.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 3])]
@@ -92,7 +92,8 @@ fn run(args: &Args) -> Result<(), Failure> {
 async fn compare(args: &Args, nodes: u64) -> Result<(), Failure> {
     let dir = program::data_dir(args.dir.as_deref())?;
     let mut contenders = Vec::new();
-    let builds = |kind| if kind == Kind::Pipeline { args.server.len() } else { 1 };
+    let builds =
+        |kind| if matches!(kind, Kind::Pipeline | Kind::PipelineStream) { args.server.len() } else { 1 };
     for (kind, build) in args.of.iter().flat_map(|kind| (0..builds(*kind)).map(|build| (*kind, build))) {
         let dir = dir.path().join(format!("{kind:?}-{build}"));
         fs::create_dir(&dir)?;

@@ -4,7 +4,6 @@
 use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use prost::Message;
-use tonic::Response;
 
 use super::{NodeConfig, handshake::Identity, metrics::Metrics, phase::Watch};
 use crate::{
@@ -20,12 +19,21 @@ use crate::{
     txn::timestamp,
 };
 
+mod commands;
 mod rpc;
 
 /// What a request takes besides its command.
 const REQUEST_OVERHEAD_BYTES: usize = 1 << 10;
 /// How far ahead of the node's clock a client may ask for timestamps: it could use up all of them with one request else.
 const TIMESTAMP_REACH_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// What came of a request.
+#[derive(Debug)]
+struct Answer {
+    outcome: Result<Outcome<command::Response>, Refusal>,
+    /// Whether it had no effect, whatever it says.
+    is_read: bool,
+}
 
 /// The service, one for all connections.
 #[derive(Clone)]
@@ -38,6 +46,7 @@ pub(crate) struct StoreService {
     default_timeout: Duration,
     max_request_bytes: usize,
     max_reply_bytes: usize,
+    max_connection_requests: usize,
     metrics: Option<Arc<Metrics>>,
 }
 
@@ -60,6 +69,7 @@ impl StoreService {
             default_timeout: config.store.default_timeout,
             max_request_bytes: config.max_command_bytes.saturating_add(REQUEST_OVERHEAD_BYTES),
             max_reply_bytes: config.max_message_bytes,
+            max_connection_requests: config.max_connection_requests as usize,
             metrics: None,
         }
     }
@@ -90,42 +100,57 @@ impl StoreService {
         })
     }
 
-    /// Answers a request: admitted, understood, and on a node that goes on, it is run.
+    /// What comes of a request: admitted, understood, and on a node that goes on, it is run.
     async fn asked<T, F>(
         &self,
         header: Option<wire::Header>,
         asked: Result<T, Malformed>,
         run: impl FnOnce(T, Duration) -> F,
-    ) -> wire::Reply
+    ) -> Answer
     where
         F: Future<Output = Outcome<command::Response>>,
     {
-        let asked = self.admit(header).and_then(|time| Ok((asked.map_err(Refusal::Malformed)?, time)));
-        let outcome = match asked {
-            Ok(_) if !self.watch.is_serving() => Ok(Outcome::NotExecuted(Error::Closed)),
+        let outcome = match self.begin(header, asked) {
             Ok((asked, time)) => Ok(run(asked, time).await),
-            Err(refusal) => Err(refusal),
+            Err(outcome) => outcome,
         };
-        self.answer(outcome)
+        Answer { outcome, is_read: false }
     }
 
-    /// Runs a command. Where the client gives up meanwhile, the command goes on, and nobody waits for its outcome.
-    async fn run(
+    /// A request that can be run and the time that it has, or what comes of it otherwise.
+    fn begin<T>(
         &self,
-        command: Command,
-        region: Option<RegionContext>,
-        timeout: Duration,
-    ) -> Outcome<command::Response> {
-        if let Err(why) = within_reach(&command, wall_clock()) {
-            return Outcome::NotExecuted(Error::InvalidCommand(why));
+        header: Option<wire::Header>,
+        asked: Result<T, Malformed>,
+    ) -> Result<(T, Duration), Result<Outcome<command::Response>, Refusal>> {
+        let time = self.admit(header).map_err(Err)?;
+        let asked = asked.map_err(|why| Err(Refusal::Malformed(why)))?;
+        if self.watch.is_serving() { Ok((asked, time)) } else { Err(Ok(Outcome::NotExecuted(Error::Closed))) }
+    }
+
+    /// Runs a command, and tells what comes of it, once. Where the client gives up meanwhile, the command goes on.
+    fn submit(&self, request: wire::ExecuteRequest, tell: impl FnOnce(Answer) + Send + 'static) {
+        let wire::ExecuteRequest { header, command, region } = request;
+        let command = Command::try_from(command.unwrap_or_default());
+        let is_read = command.as_ref().is_ok_and(Command::is_read);
+        let within_reach = |(command, time)| match within_reach(&command, wall_clock()) {
+            Ok(()) => Ok((command, time)),
+            Err(why) => Err(Ok(Outcome::NotExecuted(Error::InvalidCommand(why)))),
+        };
+        match self.begin(header, command).and_then(within_reach) {
+            Err(outcome) => tell(Answer { outcome, is_read }),
+            Ok((command, time)) => {
+                let tell = move |outcome| tell(Answer { outcome: Ok(outcome), is_read });
+                match region.map(RegionContext::from) {
+                    Some(region) => self.storage.submit_in(region, command, time, tell),
+                    None => self.storage.submit_within(command, time, tell),
+                }
+            }
         }
-        let (callback, reply) = callback_slot::reply();
-        let answer = |outcome| callback.call(outcome);
-        match region {
-            Some(region) => self.storage.submit_in(region, command, timeout, answer),
-            None => self.storage.submit_within(command, timeout, answer),
-        }
-        reply.await.expect("a callback runs exactly once, whatever becomes of its command")
+    }
+
+    async fn give_timestamp(&self, request: wire::TimestampRequest) -> Answer {
+        self.asked(request.header, Ok(()), |(), time| self.next_timestamp(time)).await
     }
 
     async fn next_timestamp(&self, timeout: Duration) -> Outcome<command::Response> {
@@ -143,32 +168,27 @@ impl StoreService {
         })
     }
 
-    fn answer(&self, outcome: Result<Outcome<command::Response>, Refusal>) -> wire::Reply {
+    /// The answer as it leaves the node.
+    fn sent(&self, answer: Answer) -> wire::Reply {
+        let Answer { outcome, is_read } = answer;
         let leader_address = match &outcome {
             Ok(Outcome::NotExecuted(Error::NotLeader { leader: Some(id) })) => {
                 self.addresses.get(id).cloned()
             }
             _ => None,
         };
-        Reply { outcome, leader_address }.into()
-    }
-
-    /// The answer as it leaves the node.
-    fn sent(&self, reply: wire::Reply) -> Response<wire::Reply> {
+        let mut reply = wire::Reply::from(Reply { outcome, leader_address });
+        let (size, limit) = (reply.encoded_len(), self.max_reply_bytes);
+        if is_read && size > limit {
+            // It has had no effect, so it can still be refused.
+            let why = InvalidCommand::TooLarge { field: "reply".into(), size, limit };
+            let outcome = Ok(Outcome::NotExecuted(Error::InvalidCommand(why)));
+            reply = Reply { outcome, leader_address: None }.into();
+        }
         if let Some(metrics) = &self.metrics {
             metrics.answered(kind_of(&reply));
         }
-        Response::new(reply)
-    }
-
-    /// The answer of a read, where a client takes that much. A read has no effect, so it can still be refused.
-    fn within_size(&self, reply: wire::Reply) -> wire::Reply {
-        let (size, limit) = (reply.encoded_len(), self.max_reply_bytes);
-        if size <= limit {
-            return reply;
-        }
-        let why = InvalidCommand::TooLarge { field: "reply".into(), size, limit };
-        self.answer(Ok(Outcome::NotExecuted(Error::InvalidCommand(why))))
+        reply
     }
 }
 

@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use prost::Message;
 use tokio::time::error::Elapsed;
-use tonic::{ConnectError, Status, transport::Channel};
+use tonic::{ConnectError, Status};
 
-use super::retry::{Attempt, Kind};
+use super::{
+    line::Line,
+    retry::{Attempt, Kind},
+};
 use crate::{
     command::Command,
     error::{Cause, Error, InvalidCommand, Outcome},
@@ -14,10 +17,14 @@ use crate::{
     protocol::{
         Reply,
         dial::causes,
-        wire::{self, store_client::StoreClient},
+        wire::{self, commands_request::Asked},
     },
     region::RegionContext,
 };
+
+/// Bytes of a request that goes over the stream of its connection. A larger one is a call of its own, so that it does not keep
+/// the others waiting.
+const MOST_ON_THE_STREAM: usize = 64 << 10;
 
 /// What is asked.
 #[derive(Debug)]
@@ -59,32 +66,41 @@ impl Ask {
         Ok(())
     }
 
-    pub(super) async fn send(&self, channel: Channel, header: wire::Header) -> Result<wire::Reply, Status> {
-        let mut client = StoreClient::new(channel).max_decoding_message_size(usize::MAX);
+    /// Sends it, and waits for the answer.
+    ///
+    /// # Errors
+    /// How the attempt ended without one.
+    pub(super) async fn send(&self, line: &Line, header: wire::Header) -> Result<wire::Reply, Attempt> {
         let header = Some(header);
         let reply = match self {
             Self::Command(_, command, region) => {
                 let (command, region) = (Some(command.clone()), *region);
-                client.execute(wire::ExecuteRequest { header, command, region }).await
+                let request = wire::ExecuteRequest { header, command, region };
+                if request.encoded_len() <= MOST_ON_THE_STREAM {
+                    return line.ask(Asked::Execute(request)).await;
+                }
+                line.client()?.execute(request).await
             }
-            Self::Timestamp => client.timestamp(wire::TimestampRequest { header }).await,
+            Self::Timestamp => return line.ask(Asked::Timestamp(wire::TimestampRequest { header })).await,
             Self::ChangeMembers(region, changes) => {
                 let changes = changes.iter().copied().map(wire::MemberChange::from).collect();
-                client.change_members(wire::ChangeMembersRequest { header, region: *region, changes }).await
+                let request = wire::ChangeMembersRequest { header, region: *region, changes };
+                line.client()?.change_members(request).await
             }
             Self::TransferLeader { region, to } => {
-                client.transfer_leader(wire::TransferLeaderRequest { header, region: *region, to: *to }).await
+                let request = wire::TransferLeaderRequest { header, region: *region, to: *to };
+                line.client()?.transfer_leader(request).await
             }
         };
-        reply.map(tonic::Response::into_inner)
+        reply.map(tonic::Response::into_inner).map_err(|status| failed(&status))
     }
 }
 
 /// How an attempt ended that was answered like this, and where the leader is, if the answer says so.
-pub(super) fn judge(answer: Result<Result<wire::Reply, Status>, Elapsed>) -> (Attempt, Option<String>) {
+pub(super) fn judge(answer: Result<Result<wire::Reply, Attempt>, Elapsed>) -> (Attempt, Option<String>) {
     let reply = match answer {
         Err(_) => return (Attempt::Lost(Cause::DeadlineExceeded), None),
-        Ok(Err(status)) => return (failed(&status), None),
+        Ok(Err(attempt)) => return (attempt, None),
         Ok(Ok(reply)) => Reply::try_from(reply),
     };
     match reply {
@@ -115,11 +131,11 @@ mod tests {
     #[test]
     fn only_a_connection_that_was_never_made_is_sure_not_to_have_carried_the_request() {
         for status in [Status::unavailable("gone"), Status::unknown("?"), Status::invalid_argument("bad")] {
-            assert!(matches!(judge(Ok(Err(status))).0, Attempt::Lost(Cause::ConnectionLost(_))));
+            assert!(matches!(failed(&status), Attempt::Lost(Cause::ConnectionLost(_))));
         }
         let mut status = Status::unavailable("nobody there");
         status.set_source(Arc::new(ConnectError("refused".into())));
-        assert!(matches!(judge(Ok(Err(status))).0, Attempt::NotSent(_)));
+        assert!(matches!(failed(&status), Attempt::NotSent(_)));
     }
 
     #[test]

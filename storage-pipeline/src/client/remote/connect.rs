@@ -1,11 +1,12 @@
-//! How a client gets to know a cluster: the first node that answers says which regions there are and where the nodes are.
+//! How a client gets to know a cluster: the first node that answers says which regions there are and where the nodes are. Hands
+//! on connections to them, which are made when they are needed.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use tonic::transport::Channel;
 
-use super::{Client, Inner, route::Route};
+use super::{Client, Inner, line::Line, route::Route};
 use crate::{
     error::Error,
     protocol::{
@@ -81,8 +82,26 @@ impl Client {
             regions,
             max_request_bytes: usize::try_from(reply.max_request_bytes).unwrap_or(usize::MAX),
             route: Mutex::new(Route::new(nodes, leaders)),
-            channels: Mutex::default(),
+            lines: Mutex::default(),
         })))
+    }
+
+    /// The connection to a node, made now where there is none.
+    pub(super) async fn line(&self, address: &str) -> Result<Arc<Line>, Arc<str>> {
+        if let Some(line) = self.0.lines.lock().get(address) {
+            return Ok(Arc::clone(line));
+        }
+        let line = Arc::new(Line::open(address, self.0.tls.as_ref()).await?);
+        self.0.lines.lock().insert(address.to_owned(), Arc::clone(&line));
+        Ok(line)
+    }
+
+    /// Others that use the connection go on with it; whoever comes later makes a new one.
+    pub(super) fn leave(&self, address: &str, line: &Arc<Line>) {
+        let mut lines = self.0.lines.lock();
+        if lines.get(address).is_some_and(|kept| Arc::ptr_eq(kept, line)) {
+            lines.remove(address);
+        }
     }
 }
 

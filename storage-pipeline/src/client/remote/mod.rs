@@ -9,10 +9,10 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tonic::transport::Channel;
 
 mod retry;
 mod route;
+mod line;
 mod ask;
 mod connect;
 mod transaction;
@@ -26,6 +26,7 @@ use crate::{
     region::{FIRST_REGION, RegionContext, Regions},
 };
 use ask::Ask;
+use line::Line;
 use retry::{Attempt, Course, Step, Whom};
 use route::Route;
 
@@ -38,7 +39,7 @@ const FOREIGN: &str = "the node answered with what belongs to another command";
 /// How much longer a client waits than it allows a node, whose answer may say more than silence.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// A client of a cluster. Clones share its connections.
+/// A client of a cluster. Clones share its connections, of which there is one to each node, and what they ask shares a stream.
 ///
 /// A command is answered as by [`Storage`](crate::Storage), with one of the three kinds of outcome. Within its timeout the
 /// client follows the leader from node to node, and repeats what was not executed, what only reads, and the commands of
@@ -83,7 +84,8 @@ struct Inner {
     regions: Regions,
     max_request_bytes: usize,
     route: Mutex<Route>,
-    channels: Mutex<HashMap<String, Channel>>,
+    /// By the address of the node.
+    lines: Mutex<HashMap<String, Arc<Line>>>,
 }
 
 impl Client {
@@ -187,29 +189,20 @@ impl Client {
 
     /// Asks one node. Yields also where the leader is, if the node said so.
     async fn attempt(&self, address: &str, ask: &Ask, until: Instant) -> (Attempt, Option<String>) {
-        let channel = match self.channel(address).await {
-            Ok(channel) => channel,
-            Err(why) => return (Attempt::NotSent(why), None),
+        let left = || until.saturating_duration_since(Instant::now());
+        let line = match tokio::time::timeout(left(), self.line(address)).await {
+            Ok(Ok(line)) => line,
+            Ok(Err(why)) => return (Attempt::NotSent(why), None),
+            Err(_) => return (Attempt::NotSent("no connection was made in time".into()), None),
         };
-        let left = until.saturating_duration_since(Instant::now());
+        let left = left();
         let header = self.0.config.header(left);
-        let answer = tokio::time::timeout(left + GRACE, ask.send(channel, header)).await;
+        let answer = tokio::time::timeout(left + GRACE, ask.send(&line, header)).await;
         let (attempt, leader) = ask::judge(answer);
         if let Attempt::Lost(_) | Attempt::NotSent(_) = attempt {
-            // Others that use the connection go on with it; whoever comes later makes a new one.
-            self.0.channels.lock().remove(address);
+            self.leave(address, &line);
         }
         (attempt, leader)
-    }
-
-    /// The connection to a node, made now where there is none.
-    async fn channel(&self, address: &str) -> Result<Channel, Arc<str>> {
-        if let Some(channel) = self.0.channels.lock().get(address) {
-            return Ok(channel.clone());
-        }
-        let channel = connect::dial(address, self.0.tls.as_ref()).await?;
-        self.0.channels.lock().insert(address.to_owned(), channel.clone());
-        Ok(channel)
     }
 }
 

@@ -59,7 +59,8 @@ pub struct NodeConfig {
     pub peer_queue_messages: usize,
     /// Most bytes of them.
     pub peer_queue_bytes: usize,
-    /// Most requests at a time on one connection. A client waits with the next one until another is answered.
+    /// Most requests at a time on one connection, and on each stream of commands. A client waits with the next one until another
+    /// is answered.
     pub max_connection_requests: u32,
     /// Largest command of a client, in bytes.
     pub max_command_bytes: usize,

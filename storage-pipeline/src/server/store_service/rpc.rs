@@ -1,34 +1,37 @@
 //! The calls of the service, each of which is admitted, run and answered. Hands commands and wishes on.
 
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, Streaming};
 
-use super::StoreService;
+use super::{StoreService, commands::Commands};
 use crate::{
-    command::Command,
     members::MemberChange,
     protocol::wire::{self, store_server::Store},
-    region::RegionContext,
     server::operations,
 };
 
 #[tonic::async_trait]
 impl Store for StoreService {
     async fn execute(&self, request: Request<wire::ExecuteRequest>) -> Result<Response<wire::Reply>, Status> {
-        let wire::ExecuteRequest { header, command, region } = request.into_inner();
-        let region = region.map(RegionContext::from);
-        let command = Command::try_from(command.unwrap_or_default());
-        let is_read = command.as_ref().is_ok_and(Command::is_read);
-        let run = |command, time| self.run(command, region, time);
-        let reply = self.asked(header, command, run).await;
-        Ok(self.sent(if is_read { self.within_size(reply) } else { reply }))
+        let (callback, reply) = callback_slot::reply();
+        self.submit(request.into_inner(), |answer| callback.call(answer));
+        let answer = reply.await.expect("a callback runs exactly once, whatever becomes of its command");
+        Ok(Response::new(self.sent(answer)))
+    }
+
+    type CommandsStream = Commands<Streaming<wire::CommandsRequest>>;
+
+    async fn commands(
+        &self,
+        request: Request<Streaming<wire::CommandsRequest>>,
+    ) -> Result<Response<Self::CommandsStream>, Status> {
+        Ok(Response::new(Commands::new(self.clone(), request.into_inner())))
     }
 
     async fn timestamp(
         &self,
         request: Request<wire::TimestampRequest>,
     ) -> Result<Response<wire::Reply>, Status> {
-        let next = |(), time| self.next_timestamp(time);
-        Ok(self.sent(self.asked(request.into_inner().header, Ok(()), next).await))
+        Ok(Response::new(self.sent(self.give_timestamp(request.into_inner()).await)))
     }
 
     async fn regions(
@@ -64,7 +67,7 @@ impl Store for StoreService {
         let wire::ChangeMembersRequest { header, region, changes } = request.into_inner();
         let changes = changes.into_iter().map(MemberChange::try_from).collect();
         let change = |changes, time| operations::change_members(&self.storage, region, changes, time);
-        Ok(self.sent(self.asked(header, changes, change).await))
+        Ok(Response::new(self.sent(self.asked(header, changes, change).await)))
     }
 
     async fn transfer_leader(
@@ -73,6 +76,6 @@ impl Store for StoreService {
     ) -> Result<Response<wire::Reply>, Status> {
         let wire::TransferLeaderRequest { header, region, to } = request.into_inner();
         let transfer = |to, time| operations::transfer_leader(&self.storage, region, to, time);
-        Ok(self.sent(self.asked(header, Ok(to), transfer).await))
+        Ok(Response::new(self.sent(self.asked(header, Ok(to), transfer).await)))
     }
 }

@@ -2,14 +2,18 @@
 
 use std::future::Future;
 
-use tonic::{Request, Status};
+use tokio_stream::{Stream, StreamExt};
+use tonic::{Request, Response, Status};
 
-use super::*;
+use super::{commands::Commands, *};
 use crate::{
     command::{AllocateTimestamps, RawGet, RawPut, RawScan, Response as Applied},
     config::Config,
     members::MemberChangeRefused,
-    protocol::{Malformed, wire::store_server::Store},
+    protocol::{
+        Malformed,
+        wire::{commands_request::Asked, store_server::Store},
+    },
     server::phase::{self, Lever, Phase},
     storage::Cluster,
 };
@@ -129,6 +133,83 @@ fn a_command_that_names_its_region_is_executed_in_that_one_and_in_its_epoch_or_n
     };
     assert_eq!(current.epoch, epoch);
     assert!(ask(get(b"k").into(), 1, Some(epoch.into())).is_applied());
+}
+
+/// Requests with these numbers.
+fn numbered(asked: Vec<Asked>) -> Vec<Result<wire::CommandsRequest, Status>> {
+    let all = asked.into_iter().zip(0..);
+    all.map(|(asked, id)| Ok(wire::CommandsRequest { id, asked: Some(asked) })).collect()
+}
+
+fn executes(command: impl Into<Command>) -> Asked {
+    let command = Some(command.into().into());
+    Asked::Execute(wire::ExecuteRequest { header: Some(HEADER), command, region: None })
+}
+
+/// What a stream of requests is answered until it ends, in the order of the requests.
+fn answers(
+    service: &StoreService,
+    asked: impl Stream<Item = Result<wire::CommandsRequest, Status>> + Unpin,
+) -> Vec<Result<Outcome<Applied>, Refusal>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let stream = Commands::new(service.clone(), asked);
+    let mut all: Vec<_> = runtime.block_on(stream.map(Result::unwrap).collect());
+    all.sort_by_key(|answer| answer.id);
+    assert!(all.iter().map(|answer| answer.id).eq(0..all.len() as u64), "each is answered, and once");
+    all.into_iter().map(|answer| Reply::try_from(answer.reply.unwrap()).unwrap().outcome).collect()
+}
+
+#[test]
+fn requests_of_a_stream_are_answered_each_as_a_call_would_be() {
+    let dir = tempfile::tempdir().unwrap();
+    let storage = store(&dir);
+    let (lever, service) = service(&storage, config());
+    assert!(execute(&service, put(b"k", b"v")).is_applied());
+    let timestamp = |cluster_id| {
+        let header = Some(wire::Header { cluster_id, ..HEADER });
+        Asked::Timestamp(wire::TimestampRequest { header })
+    };
+    let asked =
+        vec![executes(get(b"k")), executes(get(b"")), timestamp(7), timestamp(8), executes(put(b"l", b"w"))];
+    let told = answers(&service, tokio_stream::iter(numbered(asked)));
+    let empty = InvalidCommand::EmptyKey { field: "key".into() };
+    assert_eq!(told[0], Ok(Outcome::Applied(Applied::Value(Some(b"v".to_vec())))));
+    assert_eq!(told[1], Ok(Outcome::NotExecuted(Error::InvalidCommand(empty))));
+    assert!(matches!(told[2], Ok(Outcome::Applied(Applied::Timestamps(_)))));
+    assert_eq!(told[3], Err(Refusal::Cluster(7)));
+    assert_eq!(told[4], Ok(Outcome::Applied(Applied::Done)));
+    let nothing = Ok(wire::CommandsRequest { id: 0, asked: None });
+    let told = answers(&service, tokio_stream::iter([nothing]));
+    assert_eq!(told, [Err(Refusal::Malformed(Malformed::unset("asked")))]);
+    lever.enter(Phase::Draining);
+    let told = answers(&service, tokio_stream::iter(numbered(vec![executes(get(b"k")), timestamp(7)])));
+    assert_eq!(told, [(); 2].map(|()| Ok(Outcome::NotExecuted(Error::Closed))));
+}
+
+#[test]
+fn a_stream_has_no_more_under_way_than_a_connection_may_and_ends_with_the_node() {
+    let dir = tempfile::tempdir().unwrap();
+    let storage = store(&dir);
+    let (lever, service) = service(&storage, NodeConfig { max_connection_requests: 2, ..config() });
+    let (ask, asked) = tokio::sync::mpsc::channel(8);
+    for request in numbered((0..8).map(|_| executes(put(b"k", b"v"))).collect()) {
+        ask.try_send(request).unwrap();
+    }
+    let mut stream = Commands::new(service, tokio_stream::wrappers::ReceiverStream::new(asked));
+    let mut nobody = std::task::Context::from_waker(std::task::Waker::noop());
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let _inside = runtime.enter();
+    let mut told = 0;
+    while told < 8 {
+        if std::pin::Pin::new(&mut stream).poll_next(&mut nobody).is_ready() {
+            told += 1;
+        }
+        let read = ask.capacity();
+        assert!(read <= told + 2, "{read} are read and {told} are answered");
+    }
+    assert!(std::pin::Pin::new(&mut stream).poll_next(&mut nobody).is_pending(), "more may come");
+    lever.enter(Phase::Stopped);
+    assert!(runtime.block_on(stream.next()).is_none());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use storage_pipeline::{
@@ -206,6 +206,59 @@ fn breaks_under_a_write(tick: Duration) -> Option<()> {
     assert_eq!(runtime.block_on(run).unwrap(), Outcome::Applied(()));
     nodes.finish();
     Some(())
+}
+
+#[test]
+fn a_node_that_says_nothing_takes_no_more_time_than_a_command_has_and_gets_nothing_to_execute() {
+    let nodes = Nodes::start(CompletionMode::default());
+    let runtime = Runtime::new().unwrap();
+    let (client, follower, leader) = over_a_link(&runtime, &nodes);
+    // The connection that there was is gone, and new ones are taken by nobody.
+    nodes.cut_link(follower, leader, Mode::HungUp);
+    wait_for("the connection to be gone", || {
+        let within = Duration::from_millis(50);
+        let put = RawPut { key: b"other".to_vec(), value: b"v".to_vec() };
+        !runtime.block_on(client.execute_within(put, within)).is_applied()
+    });
+    nodes.cut_link(follower, leader, Mode::Silent);
+    let began = Instant::now();
+    let put = RawPut { key: b"key".to_vec(), value: b"v".to_vec() };
+    let outcome = runtime.block_on(client.execute_within(put, Duration::from_millis(300)));
+    // It would be five seconds until the connection is given up.
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    assert!(outcome.is_not_executed(), "nobody had it: {outcome:?}");
+    nodes.heal();
+    assert_eq!(runtime.block_on(client.raw_get(b"key")), Outcome::Applied(None));
+    nodes.finish();
+}
+
+#[test]
+fn commands_of_many_tasks_share_a_connection_whatever_their_size_and_outlive_the_runtime_that_made_it() {
+    let nodes = two_regions(CompletionMode::default());
+    let first = Runtime::new().unwrap();
+    let client = client(&first, &nodes, &[1]);
+    let put_and_read = |runtime: &Runtime, round: usize| {
+        let tasks = (0..64).map(|n| {
+            let client = client.clone();
+            runtime.spawn(async move {
+                // From nothing to more than is sent over the stream.
+                let (key, value) = (format!("{}-{n}", if n % 2 == 0 { "a" } else { "z" }), vec![7; n * 2500]);
+                let put = client.raw_put(key.as_bytes(), &value).await;
+                assert!(put.is_applied(), "{put:?} in round {round}");
+                assert_eq!(client.raw_get(key.as_bytes()).await, Outcome::Applied(Some(value)));
+            })
+        });
+        let tasks: Vec<_> = tasks.collect();
+        runtime.block_on(async {
+            for task in tasks {
+                task.await.unwrap();
+            }
+        });
+    };
+    put_and_read(&first, 1);
+    drop(first);
+    put_and_read(&Runtime::new().unwrap(), 2);
+    nodes.finish();
 }
 
 /// What the clients of the test below share.
