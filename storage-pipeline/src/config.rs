@@ -54,6 +54,9 @@ pub struct Config {
     pub max_key_bytes: usize,
     /// Longest value in bytes.
     pub max_value_bytes: usize,
+    /// Most bytes of a change as the log has it, and of the command that it comes of: every other replica has to take it in one
+    /// message. What is larger is not executed ([`InvalidCommand::TooLarge`](crate::error::InvalidCommand::TooLarge)).
+    pub max_entry_bytes: usize,
     /// Time that a command is given where its caller names none.
     pub default_timeout: Duration,
     /// Most threads of the apply pool. Each applies some of the regions, so there are no more than those.
@@ -68,9 +71,6 @@ pub struct Config {
     pub heartbeat_ticks: usize,
     /// The share of the election timeout by which clocks may drift apart, in per cent. The lease is shorter by it.
     pub clock_drift_percent: u32,
-    /// Most bytes of a change as the log has it, and of the command that it comes of: every other replica has to take it in one
-    /// message. What is larger is not executed ([`InvalidCommand::TooLarge`](crate::error::InvalidCommand::TooLarge)).
-    pub max_entry_bytes: usize,
     /// How a snapshot is made safe to read.
     pub read_policy: ReadPolicy,
     /// Most messages that wait for the raftstore before it refuses more.
