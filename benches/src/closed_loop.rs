@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 
 use crate::{
     round::Failure,
-    window::{A_MOMENT, WARM_UP, Window},
+    window::{WARM_UP, Window},
 };
 
 /// What clients that wait for their answers got.
@@ -67,9 +67,7 @@ pub fn rate<C: FnMut() -> Result<(), Failure>>(
         let started = Instant::now();
         window.open();
         thread::sleep(length);
-        while !window.has_seen() && clients.iter().any(|client| !client.is_finished()) {
-            thread::sleep(A_MOMENT);
-        }
+        window.wait_seen(|| clients.iter().any(|client| !client.is_finished()));
         window.close();
         let elapsed = started.elapsed();
         window.end();

@@ -16,7 +16,7 @@ use crate::{
     figures::Figures,
     rows::RowId,
     watch::AfterApply,
-    window::{A_MOMENT, WARM_UP, Window},
+    window::{WARM_UP, Window},
     workload::{Client, Condition, Workload, Zipf, prepare_scans, scan_once},
 };
 
@@ -110,9 +110,7 @@ impl Round<'_> {
         watch.set_timing(true);
         window.open();
         thread::sleep(self.length);
-        while !window.has_seen() && clients.iter().any(|client| !client.is_finished()) {
-            thread::sleep(A_MOMENT);
-        }
+        window.wait_seen(|| clients.iter().any(|client| !client.is_finished()));
         window.close();
         watch.set_timing(false);
         let seconds = started.elapsed().as_secs_f64();

@@ -3,6 +3,7 @@
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
+    thread,
     time::Duration,
 };
 
@@ -17,7 +18,7 @@ pub const WARM_UP: f64 = 0.15;
 pub const A_MOMENT: Duration = Duration::from_millis(1);
 
 /// What the clients of a round look at. A window in which no operation ends says nothing: whoever closes it waits until it
-/// [has seen](Self::has_seen) one, or no client is left.
+/// [has seen](Self::wait_seen) one, or no client is left.
 ///
 /// ```
 /// use std::time::Duration;
@@ -63,6 +64,13 @@ impl Window {
     #[must_use]
     pub fn has_seen(&self) -> bool {
         self.seen.load(Ordering::Relaxed)
+    }
+
+    /// Waits until an operation was timed, or `is_left` says that no client is left.
+    pub fn wait_seen(&self, is_left: impl Fn() -> bool) {
+        while !self.has_seen() && is_left() {
+            thread::sleep(A_MOMENT);
+        }
     }
 
     /// Whether clients are to end.
