@@ -4,10 +4,12 @@ use crate::{
     command::Response,
     engine::{Cf, Engine, Modify, memory::MemoryEngine},
     error::Outcome,
-    scheduler::task::{Phase, Reply, Task, TaskContext},
+    scheduler::{
+        task::{Reply, Task, TaskContext},
+        testing,
+    },
 };
 use raft::eraftpb::ConfState;
-use std::time::Instant;
 
 fn entry(index: u64, term: u64, modifies: &[Modify]) -> Entry {
     let data = if modifies.is_empty() { Vec::new() } else { entry::encode(Owner::of(1), modifies) };
@@ -19,17 +21,8 @@ fn put(key: &str) -> Modify {
 }
 
 fn pending(index: u64, term: u64) -> Pending {
-    let phase = Phase::default();
-    assert!(phase.propose());
-    let context = TaskContext {
-        cid: index,
-        region: 1,
-        epoch: None,
-        hashes: [1].into(),
-        deadline: Instant::now(),
-        bytes: 0,
-        phase,
-    };
+    let context = TaskContext { cid: index, ..testing::context(&[1]) };
+    assert!(context.phase.propose());
     Pending { task: Task::new(context, |_| ()), index, term, response: Response::Done }
 }
 

@@ -106,7 +106,7 @@ mod tests {
         command::RawGet,
         engine::{EngineError, Snapshot, WriteBatch, memory::MemoryEngine},
         local_reader::lease::Lease,
-        scheduler::task::{Phase, Task, TaskContext},
+        scheduler::{task::Task, testing},
     };
 
     /// An engine in which something else happens just after a snapshot is taken.
@@ -133,10 +133,7 @@ mod tests {
     }
 
     fn job() -> Job {
-        let (deadline, hashes) = (Instant::now() + Duration::from_secs(60), Box::default());
-        let phase = Phase::default();
-        let context = TaskContext { cid: 1, region: 1, epoch: None, hashes, deadline, bytes: 1, phase };
-        Job { task: Task::new(context, |_| ()), command: RawGet { key: b"k".to_vec() }.into() }
+        Job { task: Task::new(testing::context(&[]), |_| ()), command: RawGet { key: b"k".to_vec() }.into() }
     }
 
     /// Whether a job gets its snapshot at once where the lease becomes another one just after that was taken.

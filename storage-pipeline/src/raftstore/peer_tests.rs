@@ -16,7 +16,10 @@ use crate::{
         staging::Staging,
     },
     region::{CurrentRegion, Region, RegionEpoch},
-    scheduler::task::{Phase, Reply, Task, TaskContext},
+    scheduler::{
+        task::{Reply, Task, TaskContext},
+        testing,
+    },
     storage::recover::raft_config,
 };
 use raft::{
@@ -40,15 +43,7 @@ fn task(hashes: &[u64]) -> (Task, Heard) {
 
 fn task_in(epoch: Option<RegionEpoch>, hashes: &[u64]) -> (Task, Heard) {
     let heard = Heard::default();
-    let context = TaskContext {
-        cid: 1,
-        region: 1,
-        epoch,
-        hashes: hashes.into(),
-        deadline: Instant::now() + Duration::from_secs(60),
-        bytes: 1,
-        phase: Phase::default(),
-    };
+    let context = TaskContext { epoch, ..testing::context(hashes) };
     let hears = Arc::clone(&heard);
     (Task::new(context, move |reply| hears.lock().unwrap().push(reply)), heard)
 }
@@ -117,6 +112,14 @@ fn message(kind: MessageType, from: u64, term: u64) -> Message {
     let mut message = Message { from, to: 1, term, ..Message::default() };
     message.set_msg_type(kind);
     message
+}
+
+/// A snapshot at an index, in so many chunks, that replica 3 sends as the leader of term 2.
+fn snapshot(index: u64, chunks: u64) -> Message {
+    let conf_state = Some(ConfState { voters: vec![1, 2, 3], ..ConfState::default() });
+    let metadata = Some(raft::eraftpb::SnapshotMetadata { conf_state, index, term: 2 });
+    let snapshot = Some(raft::eraftpb::Snapshot { data: encode_sent(Sending::default(), chunks), metadata });
+    Message { snapshot, ..message(MessageType::MsgSnapshot, 3, 2) }
 }
 
 fn round(peer: &mut Peer) -> Effects {
@@ -657,18 +660,11 @@ fn a_snapshot_that_may_hold_a_proposals_entry_leaves_its_fate_in_doubt() {
     }
     round(&mut peer);
     // The others have elected a leader that overwrote some of them, or none, and has forgotten all but the last place.
-    let conf_state = Some(ConfState { voters: vec![1, 2, 3], ..ConfState::default() });
-    let metadata = Some(raft::eraftpb::SnapshotMetadata { conf_state, index: 3, term: 2 });
-    let snapshot = |chunks: u64| {
-        let data = encode_sent(Sending::default(), chunks);
-        let snapshot = Some(raft::eraftpb::Snapshot { data, metadata: metadata.clone() });
-        Message { snapshot, ..message(MessageType::MsgSnapshot, 3, 2) }
-    };
-    peer.step(snapshot(1)).unwrap();
+    peer.step(snapshot(3, 1)).unwrap();
     assert!(round(&mut peer).settled.is_empty(), "its chunk is missing");
     let position = Position { index: 3, term: 2 };
     staging.stage(&chunk(position)).unwrap();
-    peer.step(snapshot(1)).unwrap();
+    peer.step(snapshot(3, 1)).unwrap();
     let effects = round(&mut peer);
     assert_eq!(effects.apply.iter().filter_map(|task| task.snapshot).collect::<Vec<_>>(), [position]);
     let causes = [Cause::SnapshotInstalled, Cause::SnapshotInstalled, Cause::LeadershipLost];
@@ -697,11 +693,8 @@ fn no_read_is_let_go_once_a_snapshot_is_about_to_replace_the_data() {
         }
     }
     assert_eq!(effects.readable.len(), 1);
-    let conf_state = Some(ConfState { voters: vec![1, 2, 3], ..ConfState::default() });
-    let metadata = Some(raft::eraftpb::SnapshotMetadata { conf_state, index: 9, term: 2 });
-    let snapshot = Some(raft::eraftpb::Snapshot { data: encode_sent(Sending::default(), 1), metadata });
     staging.stage(&chunk(Position { index: 9, term: 2 })).unwrap();
-    peer.step(Message { snapshot, ..message(MessageType::MsgSnapshot, 3, 2) }).unwrap();
+    peer.step(snapshot(9, 1)).unwrap();
     peer.round(&mut effects).unwrap();
     assert!(effects.apply.iter().any(|task| task.snapshot.is_some()));
     assert!(effects.readable.is_empty(), "apply may have begun to remove what it would read");
@@ -963,10 +956,7 @@ fn a_change_that_a_snapshot_stands_for_is_not_told_to_raft_again() {
         // Replica 4 has come and gone, as the snapshot has it.
         let position = Position { index: 9, term: 2 };
         staging.stage(&chunk(position)).unwrap();
-        let conf_state = Some(ConfState { voters: vec![1, 2, 3], ..ConfState::default() });
-        let metadata = Some(raft::eraftpb::SnapshotMetadata { conf_state, index: 9, term: 2 });
-        let snapshot = Some(raft::eraftpb::Snapshot { data: encode_sent(Sending::default(), 1), metadata });
-        peer.step(Message { snapshot, ..message(MessageType::MsgSnapshot, 3, 2) }).unwrap();
+        peer.step(snapshot(9, 1)).unwrap();
         if takes_snapshot {
             round(&mut peer);
         }

@@ -12,6 +12,8 @@ mod propose;
 pub(crate) mod settle;
 #[cfg(feature = "store")]
 pub(crate) mod single_thread;
+#[cfg(all(test, feature = "store"))]
+pub(crate) mod testing;
 
 #[cfg(feature = "store")]
 pub(crate) use admit::Scheduler;
