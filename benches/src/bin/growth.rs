@@ -30,6 +30,9 @@ struct Args {
     /// The completion mode.
     #[arg(long, default_value_t = CompletionMode::default())]
     mode: CompletionMode,
+    /// What grows.
+    #[arg(long, value_delimiter = ',', default_values_t = AXES.map(|axis| axis.name.to_owned()))]
+    of: Vec<String>,
     /// Sizes with more keys are left out.
     #[arg(long, default_value_t = u64::MAX)]
     most_keys: u64,
@@ -47,7 +50,10 @@ fn run(args: &Args) -> Result<(), Failure> {
     println!("- Machine: {processor}, {cores} cores; {system}; load averages before: {load}.");
     println!("- Versions: {}. Commit {commit}.", versions.join(", "));
     println!("- {} rounds of {} s, sizes interleaved; {}.", args.rounds, args.secs, args.mode);
-    for axis in AXES {
+    if let Some(unknown) = args.of.iter().find(|of| !AXES.iter().any(|axis| axis.name == **of)) {
+        return Err(format!("nothing grows that is called {unknown}").into());
+    }
+    for axis in AXES.into_iter().filter(|axis| args.of.iter().any(|of| of == axis.name)) {
         measure(args, &axis)?;
     }
     Ok(())
