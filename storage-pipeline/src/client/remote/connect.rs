@@ -154,3 +154,35 @@ pub(super) async fn dial(address: &str, tls: Option<&Tls>) -> Result<Channel, Ar
     let dial = Dial::new(address, tls).map_err(Arc::from)?;
     dial.connect().await.map_err(|status| status.message().into())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{net::TcpListener, time::Instant};
+
+    use super::*;
+    use crate::{command::RawPut, error::Outcome};
+
+    #[test]
+    fn a_node_that_says_nothing_takes_no_more_time_than_a_command_has_and_gets_nothing_to_execute() {
+        // The operating system takes connections for it, and nobody reads what they bring.
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = silent.local_addr().unwrap().to_string();
+        let reply = wire::RegionsReply {
+            regions: vec![wire::Region { id: FIRST_REGION, leader: 1, ..Default::default() }],
+            nodes: vec![wire::Node { id: 1, address }],
+            max_request_bytes: 1 << 20,
+            refused: None,
+        };
+        let client = Client::of(ClientConfig::new(7, ["127.0.0.1:1"]), None, reply).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let began = Instant::now();
+        let put = RawPut { key: b"key".to_vec(), value: b"v".to_vec() };
+        let outcome = runtime.block_on(client.execute_within(put, Duration::from_millis(100)));
+        let Outcome::NotExecuted(Error::Unreachable(why)) = outcome else {
+            panic!("nobody had it: {outcome:?}")
+        };
+        assert_eq!(&*why, "no connection was made in time");
+        // Left to itself, the connection is given up after five seconds.
+        assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    }
+}
