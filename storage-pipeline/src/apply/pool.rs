@@ -1,6 +1,6 @@
-//! A thread of the apply pool, which applies what some regions have committed, each region in order. For each batch: data
-//! and applied index in one write, then the published index, then the callbacks, then the release messages. It ends when
-//! its mailbox is closed and empty.
+//! A thread of the apply pool, which applies what some regions have committed, each region in order. For each batch, of
+//! however many of them: data and applied indexes in one write, then the published indexes, then the callbacks, then the
+//! release messages. It ends when its mailbox is closed and empty.
 
 use std::{
     collections::VecDeque,
@@ -18,13 +18,13 @@ use crate::{
         task::ApplyTask,
     },
     clock,
-    engine::{Engine, EngineError},
+    engine::{Engine, EngineError, WriteBatch},
     mailbox::{Mailbox, Received},
     observe::{FailPoint, Moment, Observer},
     patience::Patience,
     planted::planted,
     raftstore::{log_storage::Position, msg::ApplyRes, router::Router, staging::Staging},
-    scheduler::Scheduler,
+    scheduler::{Scheduler, task::Settled},
 };
 
 /// What a thread of the pool owns and holds.
@@ -33,7 +33,12 @@ pub(crate) struct Applier {
     /// Those whose entries this thread applies, and nobody else.
     pub(crate) regions: Vec<RegionApplier>,
     pub(crate) scheduler: Arc<Scheduler>,
+    /// What the engines of all regions are views of.
+    pub(crate) engine: Arc<dyn Engine>,
     pub(crate) most_batch_bytes: usize,
+    /// The last batch of several regions, and what the last one had of each, emptied: the next one uses their memory.
+    pub(crate) together: WriteBatch,
+    pub(crate) parts: Vec<Part>,
 }
 
 /// One region's side of apply.
@@ -78,61 +83,103 @@ impl Applier {
         true
     }
 
-    /// Applies as many tasks of one region as one batch may hold.
+    /// Applies as many tasks as one batch may hold, of whichever regions come.
     fn apply_some(&mut self, tasks: &mut VecDeque<ApplyTask>) -> Result<(), EngineError> {
-        let Self { regions, scheduler, most_batch_bytes, .. } = self;
-        let Some(region) = tasks.front().map(|task| task.region) else { return Ok(()) };
-        let Some(own) = regions.iter_mut().find(|own| own.region == region) else {
-            return Err(EngineError::new(format!("entries of region {region}, which is another thread's")));
-        };
-        own.apply_some(tasks, scheduler, *most_batch_bytes)
-    }
-}
-
-impl RegionApplier {
-    fn apply_some(
-        &mut self,
-        tasks: &mut VecDeque<ApplyTask>,
-        scheduler: &Scheduler,
-        most_batch_bytes: usize,
-    ) -> Result<(), EngineError> {
+        let scheduler = Arc::clone(&self.scheduler);
         let observer = &scheduler.observer;
-        if tasks.front().is_some_and(|task| task.snapshot.is_some()) {
-            tasks.pop_front();
-            return self.install(observer);
-        }
-        let mut prepared = self.delegate.begin();
-        let region = self.region;
-        while tasks.front().is_some_and(|task| task.region == region && task.snapshot.is_none())
+        let is_snapshot =
+            |tasks: &VecDeque<ApplyTask>| tasks.front().is_some_and(|task| task.snapshot.is_some());
+        if is_snapshot(tasks)
             && let Some(task) = tasks.pop_front()
         {
-            self.delegate.prepare(task, &mut prepared)?;
-            if prepared.bytes >= most_batch_bytes {
-                break;
-            }
+            let at = self.place_of(task.region)?;
+            return self.regions[at].install(observer);
         }
-        self.delegate.seal(&mut prepared);
-        let Prepared { batch, mut settled, bytes, changes } = prepared;
-        let state = self.delegate.state();
-        observer.note(Moment::Applying { region, index: state.index });
+        // In the order in which the regions came.
+        let mut parts = std::mem::take(&mut self.parts);
+        let mut bytes = 0;
+        while bytes < self.most_batch_bytes
+            && !is_snapshot(tasks)
+            && let Some(task) = tasks.pop_front()
+        {
+            bytes += task.bytes;
+            let region = self.place_of(task.region)?;
+            let found = parts.iter().rposition(|part| part.region == region);
+            let delegate = &mut self.regions[region].delegate;
+            let at = found.unwrap_or_else(|| {
+                parts.push(Part { region, prepared: delegate.begin() });
+                parts.len() - 1
+            });
+            delegate.prepare(task, &mut parts[at].prepared)?;
+        }
+        for Part { region, prepared } in &mut parts {
+            let RegionApplier { region, delegate, .. } = &mut self.regions[*region];
+            delegate.seal(prepared);
+            observer.note(Moment::Applying { region: *region, index: delegate.state().index });
+        }
         if observer.fails(FailPoint::DataWrite) {
             return Err(EngineError::new("injected failure of a data write"));
         }
         if planted!(TellBeforeWrite) {
-            scheduler.settle_all(std::mem::take(&mut settled));
+            let settled = parts.iter_mut().map(|part| std::mem::take(&mut part.prepared.settled));
+            scheduler.settle_all(settled.flatten().collect());
         }
-        self.engine.write(&batch)?;
-        self.delegate.written(batch);
-        // ORDERING: Release, for the Acquire of whoever reads the index and then the data it stands for.
-        self.applied.store(state.index, Ordering::Release);
-        observer.note(Moment::Applied { region, index: state.index });
-        // The report goes before the callbacks, so that a slow one delays no read that waits for this index.
-        let (ApplyState { index, term }, conf_ver) = (state, self.delegate.conf_ver());
-        self.router.applied(ApplyRes { index, term, bytes, changes, conf_ver });
+        self.write(&mut parts)?;
+        let mut settled = Vec::new();
+        for Part { region, prepared } in parts.drain(..) {
+            let mut told = self.regions[region].publish(prepared, observer);
+            if settled.is_empty() {
+                settled = told;
+            } else {
+                settled.append(&mut told);
+            }
+        }
+        self.parts = parts;
         let applied_at = Some(clock::now());
         settled.iter_mut().for_each(|settled| settled.applied_at = applied_at);
         scheduler.settle_all(settled);
         Ok(())
+    }
+
+    fn place_of(&self, region: u64) -> Result<usize, EngineError> {
+        let found = self.regions.iter().position(|own| own.region == region);
+        found
+            .ok_or_else(|| EngineError::new(format!("entries of region {region}, which is another thread's")))
+    }
+
+    /// Writes what was prepared, of all regions at once.
+    fn write(&mut self, parts: &mut [Part]) -> Result<(), EngineError> {
+        if let [Part { region, prepared }] = parts {
+            return self.regions[*region].engine.write(&prepared.batch);
+        }
+        for Part { region, prepared } in parts {
+            self.regions[*region].engine.place(&mut prepared.batch, &mut self.together)?;
+        }
+        let written = self.engine.write(&self.together);
+        self.together.clear();
+        written
+    }
+}
+
+/// What a batch has of one region.
+pub(crate) struct Part {
+    /// Its place among those of the thread.
+    region: usize,
+    prepared: Prepared,
+}
+
+impl RegionApplier {
+    /// What was prepared is written: lets everybody know. Yields what that settles.
+    fn publish(&mut self, prepared: Prepared, observer: &Observer) -> Vec<Settled> {
+        let Prepared { batch, settled, bytes, changes } = prepared;
+        self.delegate.written(batch);
+        let (ApplyState { index, term }, conf_ver) = (self.delegate.state(), self.delegate.conf_ver());
+        // ORDERING: Release, for the Acquire of whoever reads the index and then the data it stands for.
+        self.applied.store(index, Ordering::Release);
+        observer.note(Moment::Applied { region: self.region, index });
+        // The report goes before the callbacks, so that a slow one delays no read that waits for this index.
+        self.router.applied(ApplyRes { index, term, bytes, changes, conf_ver });
+        settled
     }
 
     /// Replaces the region's data by a snapshot, which is complete beside it.
@@ -149,7 +196,7 @@ impl RegionApplier {
         let membership = load_membership(&*self.engine.snapshot())?.unwrap_or_default();
         let conf_ver = membership.conf_ver;
         self.delegate.restart(ApplyState { index, term }, membership);
-        // ORDERING: Release, as in `apply_some`.
+        // ORDERING: Release, as in `publish`.
         self.applied.store(index, Ordering::Release);
         observer.note(Moment::Applied { region: self.region, index });
         self.router.applied(ApplyRes { index, term, bytes: 0, changes: Vec::new(), conf_ver });

@@ -100,6 +100,16 @@ impl WriteBatch {
         self.modifies.pop()
     }
 
+    /// Takes out all changes, in their order, and keeps the room for the next ones.
+    pub fn drain(&mut self) -> impl Iterator<Item = Modify> {
+        self.modifies.drain(..)
+    }
+
+    /// Moves all changes of another batch behind those of this one.
+    pub fn append(&mut self, other: &mut Self) {
+        self.modifies.append(&mut other.modifies);
+    }
+
     /// Removes the changes and keeps the room for the next ones.
     pub fn clear(&mut self) {
         self.modifies.clear();
@@ -114,6 +124,16 @@ pub trait Engine: Send + Sync + 'static {
     /// # Errors
     /// The engine's refusal. What was written is then unknown, and the caller must stop writing.
     fn write(&self, batch: &WriteBatch) -> Result<(), EngineError>;
+
+    /// Moves a batch behind another one, which is written later, whole, to the engine that this one is a view of. An engine that
+    /// is a view of no other moves it as it is.
+    ///
+    /// # Errors
+    /// The view's refusal of a change that is not its own. Nothing of what was moved may be written then.
+    fn place(&self, batch: &mut WriteBatch, behind: &mut WriteBatch) -> Result<(), EngineError> {
+        behind.append(batch);
+        Ok(())
+    }
 
     /// Makes everything written before durable: none of it is ever missing afterwards.
     ///

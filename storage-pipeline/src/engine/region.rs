@@ -53,30 +53,33 @@ impl Part {
     }
 
     /// The change as the shared engine has to make it.
-    fn place(&self, change: &Modify) -> Result<Modify, EngineError> {
-        let (Modify::Put(cf, key, _) | Modify::Delete(cf, key)) = change;
-        let mut placed = change.clone();
+    fn place(&self, mut change: Modify) -> Result<Modify, EngineError> {
+        let (Modify::Put(cf, key, _) | Modify::Delete(cf, key)) = &mut change;
         if *cf == Cf::Meta {
-            let (Modify::Put(_, name, _) | Modify::Delete(_, name)) = &mut placed;
-            *name = self.name(key).into_owned();
-            return Ok(placed);
+            *key = self.name(key).into_owned();
+            return Ok(change);
         }
         let [lower, upper] = self.bounds(*cf);
         if key.as_slice() < lower || !(upper.is_empty() || key.as_slice() < upper) {
             let key = key.escape_ascii();
             return Err(EngineError::new(format!("key \"{key}\" does not belong to region {}", self.id)));
         }
-        Ok(placed)
+        Ok(change)
     }
 }
 
 impl Engine for RegionEngine {
     fn write(&self, batch: &WriteBatch) -> Result<(), EngineError> {
         let mut placed = WriteBatch::default();
-        for change in batch.modifies() {
-            placed.push(self.part.place(change)?);
-        }
+        self.place(&mut batch.clone(), &mut placed)?;
         self.engine.write(&placed)
+    }
+
+    fn place(&self, batch: &mut WriteBatch, behind: &mut WriteBatch) -> Result<(), EngineError> {
+        batch.drain().try_for_each(|change| {
+            behind.push(self.part.place(change)?);
+            Ok(())
+        })
     }
 
     fn sync(&self) -> Result<(), EngineError> {

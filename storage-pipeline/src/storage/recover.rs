@@ -40,6 +40,8 @@ use crate::{
 
 /// A replica that can start.
 pub(crate) struct Recovered {
+    /// What the engines of all regions are views of.
+    pub(crate) engine: Arc<dyn Engine>,
     /// In the order of their ids.
     pub(crate) regions: Vec<RecoveredRegion>,
     /// No other replica can be reached.
@@ -88,7 +90,7 @@ pub(crate) fn recover(
         let own = Own { dir: &dir, engine, log: log.of(region.id), region };
         recovered.push(recover_region(config, own, transport.clone(), observer)?);
     }
-    Ok(Recovered { regions: recovered, is_alone: transport.is_none() })
+    Ok(Recovered { engine, regions: recovered, is_alone: transport.is_none() })
 }
 
 /// What a region has of a replica's two stores.

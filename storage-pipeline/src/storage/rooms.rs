@@ -12,6 +12,7 @@ use crate::{
     client::oracle::TimestampOracle,
     completion_mode::Releaser,
     config::Config,
+    engine::WriteBatch,
     local_reader::{LocalReader, RegionReader, lease::SharedLease},
     mailbox::Mailbox,
     maintenance::Maintenance,
@@ -43,7 +44,7 @@ pub(crate) struct Rooms {
 
 impl Rooms {
     pub(crate) fn new(config: Config, recovered: Recovered, observer: Observer) -> Self {
-        let Recovered { regions, is_alone } = recovered;
+        let Recovered { engine, regions, is_alone } = recovered;
         let most_batch_bytes = usize::try_from(config.max_apply_bytes).unwrap_or(usize::MAX);
         let apply_threads = config.apply_threads.min(regions.len());
         let (raftstore, workers) = (Mailbox::default(), Mailbox::default());
@@ -64,7 +65,10 @@ impl Rooms {
             tasks: Mailbox::default(),
             regions: Vec::new(),
             scheduler: Arc::clone(&scheduler),
+            engine: Arc::clone(&engine),
             most_batch_bytes,
+            together: WriteBatch::default(),
+            parts: Vec::new(),
         };
         let mut appliers: Vec<_> = std::iter::repeat_with(applier).take(apply_threads).collect();
         let (mut peers, mut stagings) = (Vec::new(), Vec::new());

@@ -1,7 +1,10 @@
 //! A store of several regions: their writes, transactions over all of them, restarts, one sync for all.
 
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -9,7 +12,7 @@ use std::{
 use storage_pipeline::{
     Config, Error, OpenError, Outcome, Storage,
     command::{RawPut, RawScan},
-    engine::memory::MemoryEngine,
+    engine::{Engine, EngineError, Snapshot, WriteBatch, memory::MemoryEngine},
     raftstore::log_storage::MemoryLog,
     storage::Parts,
 };
@@ -99,6 +102,60 @@ fn one_sync_of_the_log_covers_writes_of_all_regions() {
         tested.observer.let_go("LogWriting");
         tested.finish();
         assert_eq!(log.syncs(), before + 2, "one for the first, one for all others");
+    });
+}
+
+/// An engine that counts its writes.
+#[derive(Default)]
+struct Counted {
+    engine: MemoryEngine,
+    writes: AtomicU64,
+}
+
+impl Engine for Counted {
+    fn write(&self, batch: &WriteBatch) -> Result<(), EngineError> {
+        self.writes.fetch_add(1, Ordering::Relaxed);
+        self.engine.write(batch)
+    }
+
+    fn sync(&self) -> Result<(), EngineError> {
+        self.engine.sync()
+    }
+
+    fn snapshot(&self) -> Box<dyn Snapshot> {
+        self.engine.snapshot()
+    }
+}
+
+#[test]
+fn one_write_of_the_data_has_what_waits_of_all_regions() {
+    in_every_mode(|mode, dir| {
+        let mut config = split(config(mode, dir));
+        (config.tick, config.apply_threads) = (Duration::from_secs(1), 1);
+        let engine = Arc::new(Counted::default());
+        let log = Box::new(MemoryLog::new());
+        let tested = Tested::with_parts(config, Parts { dir: dir.to_owned(), engine: engine.clone(), log });
+        // While apply is held with one write, the others come together.
+        tested.observer.hold("Applying");
+        let first = Answer::new();
+        tested.storage.submit(RawPut { key: b"a".to_vec(), value: Vec::new() }, first.callback());
+        tested.observer.wait_held("Applying");
+        let before = engine.writes.load(Ordering::Relaxed);
+        let already = tested.observer.count("Committed");
+        let answers: Vec<_> = (0..4).map(|_| Answer::new()).collect();
+        for (key, answer) in [b"g", b"h", b"p", b"t"].into_iter().zip(&answers) {
+            tested.storage.submit(RawPut { key: key.to_vec(), value: key.to_vec() }, answer.callback());
+        }
+        wait_for("one of each region to be committed", || tested.observer.count("Committed") == already + 4);
+        tested.observer.let_go("Applying");
+        answers.iter().for_each(|answer| assert!(answer.wait().is_applied()));
+        let writes = engine.writes.load(Ordering::Relaxed) - before;
+        // One of them may have been committed and not quite handed over.
+        assert!((2..=3).contains(&writes), "one for the first, one for all that waited: {writes}");
+        for key in [b"g", b"h", b"p", b"t"] {
+            assert_eq!(tested.storage.raw_get(key).into_result().unwrap(), Some(key.to_vec()));
+        }
+        tested.finish();
     });
 }
 
