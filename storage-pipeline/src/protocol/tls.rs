@@ -28,6 +28,13 @@ pub(crate) struct Tls {
     identity: Identity,
 }
 
+impl fmt::Debug for Tls {
+    /// Without the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls").finish_non_exhaustive()
+    }
+}
+
 /// Why there is no TLS.
 #[derive(Debug)]
 pub enum TlsError {

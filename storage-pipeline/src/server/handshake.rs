@@ -1,8 +1,8 @@
 //! Who may connect: what two nodes tell each other first, and why one refuses the other. Pure; hands on the sender's id.
 
-use std::{collections::BTreeSet, fmt};
+use std::{fmt, sync::Arc};
 
-use super::wire::Hello;
+use super::{peers::Peers, wire::Hello};
 
 /// The version of what nodes say to each other. It changes with every change that an older node would misread.
 pub const PROTOCOL_VERSION: u32 = 1;
@@ -12,8 +12,7 @@ pub const PROTOCOL_VERSION: u32 = 1;
 pub(crate) struct Identity {
     pub(crate) cluster_id: u64,
     pub(crate) node_id: u64,
-    /// The ids of the others.
-    pub(crate) peers: BTreeSet<u64>,
+    pub(crate) peers: Arc<Peers>,
 }
 
 /// Why another node is refused.
@@ -68,10 +67,16 @@ impl Identity {
         if hello.to != self.node_id {
             return Err(HandshakeRefused::WrongNode { ours: self.node_id, theirs: hello.to });
         }
-        if !self.peers.contains(&hello.from) {
-            return Err(HandshakeRefused::UnknownPeer { id: hello.from });
-        }
+        self.check_peer(hello.from)?;
         Ok(hello.from)
+    }
+
+    /// Whether a node is still one of the others.
+    ///
+    /// # Errors
+    /// It is not, or never was.
+    pub(crate) fn check_peer(&self, id: u64) -> Result<(), HandshakeRefused> {
+        if self.peers.knows(id) { Ok(()) } else { Err(HandshakeRefused::UnknownPeer { id }) }
     }
 
     /// Whether somebody who names this cluster means this one.
@@ -106,8 +111,10 @@ mod tests {
 
     #[test]
     fn only_a_known_peer_of_this_cluster_that_means_this_node_is_let_in() {
-        let [one, two] =
-            [(1, 2), (2, 1)].map(|(node_id, peer)| Identity { cluster_id: 7, node_id, peers: [peer].into() });
+        let [one, two] = [(1, 2), (2, 1)].map(|(node_id, peer)| {
+            let peers = Peers::new(node_id, String::new(), [(peer, String::new())].into());
+            Identity { cluster_id: 7, node_id, peers: Arc::new(peers) }
+        });
         let hello = two.hello(1);
         assert_eq!(one.check(Some(&hello)), Ok(2));
         let refused = [

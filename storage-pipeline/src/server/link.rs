@@ -1,5 +1,5 @@
 //! A link to another node: connects, says who it is, sends what waits in its queue, and connects again after a pause that
-//! grows. One task a link; it ends when the node stops.
+//! grows. One task a link; it ends when the node stops, or nobody fills its queue any more.
 
 use std::{sync::Arc, time::Duration};
 
@@ -37,7 +37,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Runs until the node stops.
+    /// Runs until the node stops, or the other one is no peer any more, or one at another address.
     pub(crate) async fn run(mut self) {
         let mut watch = self.watch.clone();
         let mut backoff = Backoff::default();
@@ -47,6 +47,9 @@ impl Link {
                 end = self.connect_and_send(&mut backoff) => end,
                 () = watch.stopped() => return,
             };
+            if self.queue.is_left() {
+                return;
+            }
             let words = end.message().to_owned();
             // A node that is down is down for many attempts; once is enough to say so.
             if words == last_words {

@@ -6,6 +6,7 @@
 
 mod config;
 mod error;
+mod peers;
 mod handshake;
 mod wire;
 mod phase;

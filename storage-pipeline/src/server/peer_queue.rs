@@ -88,6 +88,11 @@ impl PeerReceiver {
         self.shared.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
+    /// Whether nobody will send any more.
+    pub(crate) fn is_left(&self) -> bool {
+        self.queue.is_closed()
+    }
+
     /// Drops what waits: after a time without a connection it is of no use to raft, which has long sent it again.
     pub(crate) fn clear(&mut self) {
         while let Ok((_, message)) = self.queue.try_recv() {

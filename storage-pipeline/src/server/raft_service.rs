@@ -49,6 +49,7 @@ impl RaftService {
                 () = watch.stopped() => return Err(Status::unavailable("this node stops")),
             };
             let Some(frame) = frame else { return Ok(()) };
+            self.identity.check_peer(from)?;
             for message in &frame.messages {
                 self.take(from, message)?;
             }

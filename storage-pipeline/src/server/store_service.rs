@@ -1,7 +1,7 @@
 //! What clients ask of a node: checked, handed to the store, and answered in every case. Hands commands
 //! to the store's front door.
 
-use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use prost::Message;
 
@@ -41,8 +41,6 @@ pub(crate) struct StoreService {
     identity: Arc<Identity>,
     storage: Storage,
     watch: Watch,
-    /// Where clients reach each node, this one included.
-    addresses: Arc<BTreeMap<u64, String>>,
     default_timeout: Duration,
     max_request_bytes: usize,
     max_reply_bytes: usize,
@@ -53,19 +51,14 @@ pub(crate) struct StoreService {
 impl StoreService {
     pub(crate) fn new(
         config: &NodeConfig,
-        listens: SocketAddr,
         identity: &Arc<Identity>,
         storage: &Storage,
         watch: &Watch,
     ) -> Self {
-        let mut addresses = config.peers.clone();
-        let own = || config.advertise.clone().unwrap_or_else(|| listens.to_string());
-        addresses.entry(config.node_id()).or_insert_with(own);
         Self {
             identity: Arc::clone(identity),
             storage: storage.clone(),
             watch: watch.clone(),
-            addresses: addresses.into(),
             default_timeout: config.store.default_timeout,
             max_request_bytes: config.max_command_bytes.saturating_add(REQUEST_OVERHEAD_BYTES),
             max_reply_bytes: config.max_message_bytes,
@@ -173,7 +166,7 @@ impl StoreService {
         let Answer { outcome, is_read } = answer;
         let leader_address = match &outcome {
             Ok(Outcome::NotExecuted(Error::NotLeader { leader: Some(id) })) => {
-                self.addresses.get(id).cloned()
+                self.identity.peers.address(*id)
             }
             _ => None,
         };

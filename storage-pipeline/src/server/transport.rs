@@ -1,9 +1,9 @@
-//! The transport of a node: a queue and a link for each of the others. The raftstore leaves its messages in the queues and
-//! goes on; the links are tasks of the server's own runtime.
+//! The transport of a node: a queue and a link for each of the others, who may become others while it runs. The raftstore leaves
+//! its messages in the queues and goes on; the links are tasks of the server's own runtime.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tokio::{runtime::Handle, time::timeout};
 use tonic::{Status, transport::Channel};
 
@@ -31,8 +31,18 @@ const CHUNK: Duration = Duration::from_secs(10);
 pub(crate) struct GrpcTransport {
     runtime: Handle,
     identity: Arc<Identity>,
-    peers: BTreeMap<u64, Peer>,
+    tls: Option<Tls>,
+    limits: Limits,
+    peers: RwLock<BTreeMap<u64, Arc<Peer>>>,
     watch: Watch,
+}
+
+/// How much a link holds and sends.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    queue_messages: usize,
+    queue_bytes: usize,
+    message_bytes: usize,
 }
 
 /// The link to another node, as it is at a moment.
@@ -49,6 +59,7 @@ pub struct LinkStatus {
 /// What is held of another node.
 #[derive(Debug)]
 struct Peer {
+    address: String,
     queue: PeerSender,
     dial: Dial,
     /// The connection for chunks of snapshots, so that they do not stand in the way of raft's messages.
@@ -67,31 +78,67 @@ impl GrpcTransport {
         runtime: &Handle,
         watch: &Watch,
     ) -> Result<Self, NodeConfigError> {
-        let mut peers = BTreeMap::new();
-        for (id, address) in config.other_nodes() {
-            let dial = Dial::new(address, tls).map_err(|what| NodeConfigError::Peer { id, what })?;
-            let (queue, receiver) = peer_queue(config.peer_queue_messages, config.peer_queue_bytes);
-            let link = Link {
+        let limits = Limits {
+            queue_messages: config.peer_queue_messages,
+            queue_bytes: config.peer_queue_bytes,
+            message_bytes: config.max_message_bytes,
+        };
+        let transport = Self {
+            runtime: runtime.clone(),
+            identity: Arc::clone(identity),
+            tls: tls.cloned(),
+            limits,
+            peers: RwLock::default(),
+            watch: watch.clone(),
+        };
+        transport.set_peers(&config.peers)?;
+        Ok(transport)
+    }
+
+    /// The other nodes are these from now on. A link to one that stays where it is is not touched; the others' end, and with them
+    /// what waits there.
+    ///
+    /// # Errors
+    /// The address of a node is none. Then nothing has changed.
+    pub(crate) fn set_peers(&self, addresses: &BTreeMap<u64, String>) -> Result<(), NodeConfigError> {
+        let mut peers = self.peers.write();
+        let mut next = BTreeMap::new();
+        let mut links = Vec::new();
+        for (&id, address) in addresses.iter().filter(|(id, _)| **id != self.identity.node_id) {
+            if let Some(stays) = peers.get(&id).filter(|peer| peer.address == *address) {
+                next.insert(id, Arc::clone(stays));
+                continue;
+            }
+            let dial = Dial::new(address, self.tls.as_ref());
+            let dial = dial.map_err(|what| NodeConfigError::Peer { id, what })?;
+            let (queue, receiver) = peer_queue(self.limits.queue_messages, self.limits.queue_bytes);
+            links.push(Link {
                 to: id,
-                identity: Arc::clone(identity),
+                identity: Arc::clone(&self.identity),
                 dial: dial.clone(),
                 queue: receiver,
-                most_message_bytes: config.max_message_bytes,
-                watch: watch.clone(),
-            };
-            runtime.spawn(link.run());
-            peers.insert(id, Peer { queue, dial, chunks: Mutex::default() });
+                most_message_bytes: self.limits.message_bytes,
+                watch: self.watch.clone(),
+            });
+            let address = address.clone();
+            next.insert(id, Arc::new(Peer { address, queue, dial, chunks: Mutex::default() }));
         }
-        Ok(Self { runtime: runtime.clone(), identity: Arc::clone(identity), peers, watch: watch.clone() })
+        *peers = next;
+        for link in links {
+            self.runtime.spawn(link.run());
+        }
+        Ok(())
     }
 
     /// The links and their queues.
     pub(crate) fn links(&self) -> impl Iterator<Item = LinkStatus> {
-        self.peers.iter().map(|(id, Peer { queue, .. })| LinkStatus {
+        let peers = self.peers.read();
+        let status = |(id, peer): (&u64, &Arc<Peer>)| LinkStatus {
             peer: *id,
-            waiting: queue.len(),
-            dropped: queue.dropped(),
-        })
+            waiting: peer.queue.len(),
+            dropped: peer.queue.dropped(),
+        };
+        peers.iter().map(status).collect::<Vec<_>>().into_iter()
     }
 
     /// Brings a chunk to its node. Each has a call of its own, which is what makes the sender wait for a slow receiver.
@@ -121,21 +168,23 @@ impl GrpcTransport {
 
 impl Transport for GrpcTransport {
     fn send(&self, region: u64, messages: Vec<Message>) {
+        let peers = self.peers.read();
         for message in messages {
             // For a node that is not configured there is no link; the log of the other side says who refuses whom.
-            if let Some(peer) = self.peers.get(&message.to) {
+            if let Some(peer) = peers.get(&message.to) {
                 peer.queue.send(region, message);
             }
         }
     }
 
     fn send_chunk(&self, chunk: SnapshotChunk) -> Result<(), MessageRefused> {
-        let peer = self.peers.get(&chunk.to).ok_or(MessageRefused::Unreachable)?;
+        let peer = self.peers.read().get(&chunk.to).cloned();
+        let peer = peer.ok_or(MessageRefused::Unreachable)?;
         let to = chunk.to;
         let mut watch = self.watch.clone();
         let brought = self.runtime.block_on(async {
             tokio::select! {
-                brought = timeout(CHUNK, self.bring(peer, chunk)) => {
+                brought = timeout(CHUNK, self.bring(&peer, chunk)) => {
                     brought.unwrap_or_else(|_| Err(Status::deadline_exceeded("no answer to a chunk")))
                 }
                 // The thread that waits here is joined by the close.

@@ -46,7 +46,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Runs a node until it is asked to stop, by SIGTERM or SIGINT.
+    /// Runs a node until it is asked to stop, by SIGTERM or SIGINT. With SIGHUP it reads its configuration again and takes over the
+    /// peers.
     Serve(Serve),
     /// Says who belongs to the group of a region, after the changes that are named, if any are.
     Members(operate::Members),
@@ -124,7 +125,7 @@ fn main() -> ExitCode {
         Task::Members(members) => return members.run(),
         Task::Transfer(transfer) => return transfer.run(),
     };
-    match serve.read().map_err(NodeError::Config).and_then(run) {
+    match serve.read().map_err(NodeError::Config).and_then(|config| run(serve, config)) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("storage-pipeline: {error}");
@@ -133,17 +134,18 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(config: NodeConfig) -> Result<ExitCode, NodeError> {
+fn run(serve: &Serve, config: NodeConfig) -> Result<ExitCode, NodeError> {
     // Before the node is there for anybody to stop.
     let signals = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let signals = signals.map_err(NodeError::Threads)?;
     let listen = |kind| signals.block_on(async { signal(kind) }).map_err(NodeError::Threads);
     let (terminate, interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
+    let hang_up = listen(SignalKind::hangup())?;
     let node = Node::start(config)?;
     let mut out = std::io::stdout();
     // Whoever started it may have closed its output; then nobody needs to know.
     let _ = writeln!(out, "listening on {}", node.address()).and_then(|()| out.flush());
-    let fault = signals.block_on(end(&node, terminate, interrupt));
+    let fault = signals.block_on(end(&node, serve, [terminate, interrupt], hang_up));
     if let Some(fault) = fault {
         eprintln!("storage-pipeline: the store stopped after a fault: {fault}");
         return Ok(ExitCode::FAILURE);
@@ -173,11 +175,16 @@ fn look(Check { dir, scratch }: &Check) -> ExitCode {
 }
 
 /// Waits until it is asked to stop, or the store fails; the fault, then.
-async fn end(node: &Node, mut terminate: Signal, mut interrupt: Signal) -> Option<String> {
+async fn end(node: &Node, serve: &Serve, stops: [Signal; 2], mut hang_up: Signal) -> Option<String> {
+    let [mut terminate, mut interrupt] = stops;
     loop {
         tokio::select! {
             _ = terminate.recv() => return None,
             _ = interrupt.recv() => return None,
+            _ = hang_up.recv() => match serve.read().and_then(|config| node.set_peers(config.peers)) {
+                Ok(()) => tracing::info!("the peers are those of the configuration as it is now"),
+                Err(error) => tracing::error!(%error, "the configuration cannot be read again: the peers stay"),
+            },
             () = sleep(LOOK) => {
                 if let Some(fault) = node.storage().fault() {
                     return Some(fault.to_string());

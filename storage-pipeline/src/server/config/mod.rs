@@ -110,12 +110,6 @@ impl NodeConfig {
         self.advertise.as_deref().unwrap_or(&self.listen)
     }
 
-    /// The other nodes and their addresses.
-    pub(crate) fn other_nodes(&self) -> impl Iterator<Item = (u64, &str)> {
-        let own = self.node_id();
-        self.peers.iter().filter(move |(id, _)| **id != own).map(|(id, address)| (*id, address.as_str()))
-    }
-
     /// Fills in what follows from the rest, and checks every value.
     ///
     /// # Errors

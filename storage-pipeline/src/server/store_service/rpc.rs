@@ -50,8 +50,7 @@ impl Store for StoreService {
             let members = region.members().unwrap_or_default();
             wire::Region { id, start_key, end_key, leader, ..members.into() }
         });
-        let nodes =
-            self.addresses.iter().map(|(id, address)| wire::Node { id: *id, address: address.clone() });
+        let nodes = self.identity.peers.all().into_iter().map(|(id, address)| wire::Node { id, address });
         Ok(Response::new(wire::RegionsReply {
             regions: regions.collect(),
             nodes: nodes.collect(),

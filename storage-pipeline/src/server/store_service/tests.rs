@@ -14,7 +14,10 @@ use crate::{
         Malformed,
         wire::{commands_request::Asked, store_server::Store},
     },
-    server::phase::{self, Lever, Phase},
+    server::{
+        peers::Peers,
+        phase::{self, Lever, Phase},
+    },
     storage::Cluster,
 };
 
@@ -26,9 +29,9 @@ const HEADER: wire::Header =
 
 fn service(storage: &Storage, config: NodeConfig) -> (Lever, StoreService) {
     let (lever, watch) = phase::serving();
-    let identity = Identity { cluster_id: 7, node_id: config.node_id(), peers: Default::default() };
-    let listens = "127.0.0.1:20160".parse().unwrap();
-    (lever, StoreService::new(&config, listens, &Arc::new(identity), storage, &watch))
+    let peers = Peers::new(config.node_id(), "127.0.0.1:20160".to_owned(), config.peers.clone());
+    let identity = Identity { cluster_id: 7, node_id: config.node_id(), peers: Arc::new(peers) };
+    (lever, StoreService::new(&config, &Arc::new(identity), storage, &watch))
 }
 
 fn config() -> NodeConfig {

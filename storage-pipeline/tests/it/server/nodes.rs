@@ -57,14 +57,19 @@ impl Nodes {
         let mut config = self.config.clone();
         config.store.replica_id = id;
         config.store.dir = self.dir.path().join(format!("node-{id}"));
-        let own = self.links.iter().filter(|((from, _), _)| *from == id);
-        config.peers = own.map(|((_, to), link)| (*to, link.address.to_string())).collect();
+        config.peers = self.peers_of(id);
         let recorder = Arc::<Recorder>::default();
         let node = Node::start_with(config, Some(Arc::clone(&recorder) as Arc<dyn Observe>)).unwrap();
         let here = self.links.iter().filter(|((_, to), _)| *to == id);
         here.for_each(|(_, link)| link.lead_to(node.address()));
         self.running.insert(id, node);
         self.recorders.push((id, recorder));
+    }
+
+    /// Where a node reaches the others.
+    pub(crate) fn peers_of(&self, id: u64) -> BTreeMap<u64, String> {
+        let own = self.links.iter().filter(|((from, _), _)| *from == id);
+        own.map(|((_, to), link)| (*to, link.address.to_string())).collect()
     }
 
     /// Asks a node to stop, and waits until it has.

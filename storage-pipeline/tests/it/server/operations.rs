@@ -95,6 +95,64 @@ fn a_node_joins_is_promoted_leads_and_another_one_leaves_through_the_wire_under_
     nodes.finish();
 }
 
+#[test]
+fn a_node_that_the_others_learn_of_while_they_run_joins_and_one_that_they_forget_is_outside() {
+    let nodes = Nodes::start_with(CompletionMode::default(), |config| config.store.voters = vec![1, 2]);
+    let (third, others) = (3, [1, 2]);
+    let linked = |id: u64| nodes.node(id).links().map(|link| link.peer).collect::<Vec<_>>();
+    let is_known = |id: u64| linked(id).contains(&third);
+    let forget = || {
+        for id in others {
+            let mut known = nodes.peers_of(id);
+            known.remove(&third);
+            nodes.node(id).set_peers(known).unwrap();
+        }
+        assert!(!others.into_iter().any(is_known));
+    };
+    let learn = || others.iter().for_each(|id| nodes.node(*id).set_peers(nodes.peers_of(*id)).unwrap());
+    let applied = || nodes.storage(third).applied_index();
+    nodes.put(b"first", b"v");
+    forget();
+    let runtime = Runtime::new().unwrap();
+    let addresses = others.map(|id| nodes.node(id).address().to_string());
+    let client = runtime.block_on(Client::connect(ClientConfig::new(7, addresses))).unwrap();
+    let before = applied();
+    runtime.block_on(change(&client, &[MemberChange::AddLearner(third)], &members(&others, &[third])));
+    nodes.put(b"second", b"v");
+    assert_eq!(applied(), before, "it is a member, and nobody knows where it is");
+    learn();
+    wait_for("what the others have", || applied() > before);
+    runtime.block_on(change(&client, &[MemberChange::AddVoter(third)], &members(&NODES, &[])));
+    runtime.block_on(async {
+        let began = Instant::now();
+        // The client learns of it by a hint, too.
+        while !client.transfer_leader(1, third).await.is_applied() {
+            assert!(began.elapsed() < PATIENCE, "the transfer");
+        }
+        assert_eq!(client.raw_put(b"third", b"v").await, Outcome::Applied(()));
+    });
+    // What is nobody's address changes nothing, and one that changes is dialled anew.
+    let refused = nodes.node(1).set_peers([(2, "nowhere".to_owned())].into()).unwrap_err();
+    assert!(refused.to_string().contains('2'), "{refused}");
+    assert_eq!(linked(1), [2, 3]);
+    // It hears no more of a leader, and cannot tell anybody that it would like to be one.
+    runtime.block_on(async {
+        let began = Instant::now();
+        while !client.transfer_leader(1, 1).await.is_applied() {
+            assert!(began.elapsed() < PATIENCE, "the transfer");
+        }
+    });
+    forget();
+    nodes.put(b"fourth", b"v");
+    let applied_then = applied();
+    nodes.put(b"fifth", b"v");
+    assert_eq!(applied(), applied_then);
+    learn();
+    wait_for("what the others have", || applied() > applied_then);
+    drop(client);
+    nodes.finish();
+}
+
 /// Its status and what it printed.
 fn operate(nodes: &Nodes, arguments: &[&str]) -> (i32, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_storage-pipeline"));

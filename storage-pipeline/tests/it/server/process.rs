@@ -174,6 +174,31 @@ fn a_node_ends_with_0_when_it_is_asked_to_and_starts_again_on_what_it_left() {
 }
 
 #[test]
+fn a_node_takes_over_the_peers_of_its_file_when_it_is_told_to_and_keeps_them_where_the_file_is_wrong() {
+    let dir = tempfile::tempdir().unwrap();
+    let nobody = |id| (id, "127.0.0.1:1".to_owned());
+    let config = file(dir.path(), 1, 7, &[nobody(2)]);
+    let node = Process::start(&config, &[]);
+    let tell = || send("-HUP", node.child.id());
+    let log = node.log.as_ref().unwrap();
+    log.wait_for("peer=2");
+    assert!(!log.text.lock().unwrap().contains("peer=3"));
+    file(dir.path(), 1, 7, &[nobody(2), nobody(3)]);
+    tell();
+    log.wait_for("the peers are those of the configuration as it is now");
+    log.wait_for("peer=3");
+    for (wrong, words) in [("peers = 7", "peers"), ("no TOML", "not TOML")] {
+        std::fs::write(&config, wrong).unwrap();
+        log.text.lock().unwrap().clear();
+        tell();
+        log.wait_for("the peers stay");
+        assert!(log.text.lock().unwrap().contains(words), "{wrong}");
+    }
+    let (status, log) = node.end("-TERM");
+    assert!(status.success(), "{log}");
+}
+
+#[test]
 fn what_is_wrong_with_a_start_is_said_and_told_apart_by_the_status() {
     let dir = tempfile::tempdir().unwrap();
     let config = file(dir.path(), 1, 7, &[]);

@@ -1,21 +1,19 @@
 //! A node: one replica of a store, its links to the others, and the services that it offers on one port.
 
-use std::{
-    collections::BTreeSet,
-    net::SocketAddr,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
 
-use tokio::{net::TcpListener, runtime, task::JoinHandle, time::timeout};
+use tokio::{net::TcpListener, runtime, task::JoinHandle};
 use tonic::transport::{Server, server::TcpIncoming};
+
+mod stop;
 
 use super::{
     config::{NodeConfig, NodeConfigError},
     error::NodeError,
     handshake::Identity,
     metrics::Metrics,
-    phase::{self, Lever, Phase},
+    peers::Peers,
+    phase::{self, Lever},
     raft_service::RaftService,
     status::{self, StatusService},
     store_service::StoreService,
@@ -29,15 +27,9 @@ use crate::{
         dial::{CONNECTION_WINDOW, KEEP_ALIVE, KEEP_ALIVE_TIMEOUT, STREAM_WINDOW, causes},
         tls::Tls,
     },
-    raftstore::status::Role,
     spans::Spans,
     storage::{Parts, Storage, identity::identify_node},
 };
-
-/// How long a leader that stops waits for another one to take over.
-const HAND_OVER: Duration = Duration::from_secs(1);
-/// How long connections may take to end, and tasks after them.
-const HANG_UP: Duration = Duration::from_secs(2);
 
 /// A node that runs. Dropping it ends it without waiting for what is in flight; [`stop`](Self::stop) waits.
 ///
@@ -68,6 +60,7 @@ pub struct Node {
     address: SocketAddr,
     status_address: Option<SocketAddr>,
     storage: Storage,
+    identity: Arc<Identity>,
     transport: Arc<GrpcTransport>,
     lever: Lever,
     server: Option<JoinHandle<Result<(), tonic::transport::Error>>>,
@@ -100,10 +93,11 @@ impl Node {
         let status = runtime.block_on(status::listen(&config))?;
         let status_address = status.as_ref().and_then(|listener| listener.local_addr().ok());
         let (lever, watch) = phase::serving();
+        let own = config.advertise.clone().unwrap_or_else(|| address.to_string());
         let identity = Arc::new(Identity {
             cluster_id: config.cluster_id,
             node_id: config.node_id(),
-            peers: config.other_nodes().map(|(id, _)| id).collect(),
+            peers: Arc::new(Peers::new(config.node_id(), own, config.peers.clone())),
         });
         let tls = config.tls.read().map_err(|why| NodeError::Config(why.into()))?;
         let builder = server_builder(tls.as_ref()).map_err(NodeError::Config)?;
@@ -115,7 +109,7 @@ impl Node {
         let (metrics, observer) = Metrics::observing(&config, Spans::wanted(observer));
         let storage = Storage::open_replica(config.store.clone(), parts, transport.clone(), observer);
         let storage = storage.map_err(NodeError::Open)?;
-        let store = StoreService::new(&config, address, &identity, &storage, &watch);
+        let store = StoreService::new(&config, &identity, &storage, &watch);
         let store = store.counted(metrics.as_ref()).served();
         if let (Some(listener), Some(metrics)) = (status, metrics) {
             let (identity, storage) = (Arc::clone(&identity), storage.clone());
@@ -123,7 +117,8 @@ impl Node {
             let status = StatusService { identity, address, storage, transport, metrics, watch };
             runtime.spawn(status.serve(listener));
         }
-        let raft = RaftService { identity, storage: storage.clone(), watch: watch.clone() };
+        let raft =
+            RaftService { identity: Arc::clone(&identity), storage: storage.clone(), watch: watch.clone() };
         let raft =
             RaftServer::new(raft).max_decoding_message_size(config.max_message_bytes + FRAME_OVERHEAD_BYTES);
         let mut stopped = watch;
@@ -140,6 +135,7 @@ impl Node {
             address,
             status_address,
             storage,
+            identity,
             transport,
             lever,
             server,
@@ -171,48 +167,17 @@ impl Node {
         self.transport.links()
     }
 
-    /// Stops the node: it takes no new commands, lets what is in flight end for at most
-    /// [`NodeConfig::drain_timeout`], gives the leadership up if it has it, closes the store and ends its connections.
-    pub fn stop(mut self) {
-        let in_flight = self.storage.in_flight().commands;
-        tracing::info!(in_flight, "the node takes nothing new and ends what it has");
-        self.lever.enter(Phase::Draining);
-        wait_until(self.drain_timeout, || self.storage.in_flight().commands == 0);
-        self.hand_over();
-        self.end();
-    }
-
-    /// Asks the others to take over what this node leads, one after the other: one of them may be down.
-    fn hand_over(&self) {
-        let own = self.storage.status().replica;
-        let led = || self.storage.regions().filter(|region| region.status().role == Role::Leader);
-        let voters = led().filter_map(|region| region.members().ok()).flat_map(|members| members.voters);
-        let others: BTreeSet<_> = voters.filter(|voter| *voter != own).collect();
-        for other in others {
-            led().for_each(|region| region.transfer_leader(other));
-            wait_until(HAND_OVER, || led().next().is_none());
-        }
-    }
-
-    /// Closes the store, which answers everybody, and then lets the connections bring the answers home.
-    fn end(&mut self) {
-        self.lever.enter(Phase::Draining);
-        self.storage.close();
-        self.lever.enter(Phase::Stopped);
-        let Some(runtime) = self.runtime.take() else { return };
-        tracing::info!("the store is closed, and the node ends");
-        if let Some(server) = self.server.take()
-            && let Ok(Ok(Err(error))) = runtime.block_on(async { timeout(HANG_UP, server).await })
-        {
-            tracing::error!(%error, "the server had failed");
-        }
-        runtime.shutdown_timeout(HANG_UP);
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        self.end();
+    /// The nodes of the cluster can be reached here from now on, by id; this one may be among them. A node that is not among them
+    /// is let in no more. Who belongs to which region's group is another matter ([`StoreRegion::change_members`]).
+    ///
+    /// [`StoreRegion::change_members`]: crate::storage::StoreRegion::change_members
+    ///
+    /// # Errors
+    /// The address of a node is none. Then nothing has changed.
+    pub fn set_peers(&self, peers: BTreeMap<u64, String>) -> Result<(), NodeConfigError> {
+        self.transport.set_peers(&peers)?;
+        self.identity.peers.set(peers);
+        Ok(())
     }
 }
 
@@ -228,13 +193,5 @@ fn server_builder(tls: Option<&Tls>) -> Result<Server, NodeConfigError> {
         Some(tls) => {
             builder.tls_config(tls.server()).map_err(|error| NodeConfigError::Tls { what: causes(&error) })
         }
-    }
-}
-
-/// Waits until something holds, at most so long.
-fn wait_until(most: Duration, holds: impl Fn() -> bool) {
-    let until = Instant::now() + most;
-    while !holds() && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(2));
     }
 }
