@@ -17,6 +17,8 @@ use crate::{
 pub struct Rate {
     /// Operations per second of all of them.
     pub per_second: f64,
+    /// The time within which an operation was answered on average, in microseconds.
+    pub average: f64,
     /// The time within which 99 of 100 operations were answered, in microseconds.
     pub p99: f64,
 }
@@ -26,7 +28,7 @@ impl Rate {
     #[must_use]
     pub fn of(timed: &Histogram<u64>, length: Duration) -> Self {
         let per_second = timed.len() as f64 / length.as_secs_f64();
-        Self { per_second, p99: timed.value_at_quantile(0.99) as f64 / 1e3 }
+        Self { per_second, average: timed.mean() / 1e3, p99: timed.value_at_quantile(0.99) as f64 / 1e3 }
     }
 }
 
@@ -91,7 +93,7 @@ mod tests {
                 Ok(())
             }
         });
-        let Rate { per_second, p99 } = slow.unwrap();
+        let Rate { per_second, p99, .. } = slow.unwrap();
         assert!(per_second > 0.0 && p99 >= 29_000.0, "{per_second} {p99}");
     }
 
@@ -104,7 +106,7 @@ mod tests {
             }
         });
         // Each sleeps at least a millisecond an operation.
-        let Rate { per_second, p99 } = rate_of_two.unwrap();
+        let Rate { per_second, p99, .. } = rate_of_two.unwrap();
         assert!(per_second > 0.0 && per_second <= 2_200.0 && p99 >= 1_000.0, "{per_second} {p99}");
         let failed = rate(3, Duration::from_millis(5), |number| {
             move || if number == 2 { Err("no more".into()) } else { Ok(()) }

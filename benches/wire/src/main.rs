@@ -104,7 +104,7 @@ async fn compare(args: &Args, nodes: u64) -> Result<(), Failure> {
     let base_name = &contenders.get(base).ok_or("nothing is there to be measured")?.name;
     let plural = if nodes == 1 { "" } else { "s" };
     println!(
-        "\n## {nodes} node{plural}\n\n| clients | store | puts/s | 99th percentile, us | puts, ratio to {base_name} | 99th percentile, ratio to it | CPU of a put, us | switches of a put |\n|---|---|---|---|---|---|---|---|"
+        "\n## {nodes} node{plural}\n\n| clients | store | puts/s | average, us | 99th percentile, us | puts, ratio to {base_name} | 99th percentile, ratio to it | CPU of a put, us | switches of a put |\n|---|---|---|---|---|---|---|---|---|"
     );
     let bar = ProgressBar::new((contenders.len() * args.clients.len() * args.rounds) as u64);
     for &clients in &args.clients {
@@ -121,7 +121,7 @@ async fn compare(args: &Args, nodes: u64) -> Result<(), Failure> {
     }
     bar.finish_and_clear();
     if args.of.contains(&Kind::Etcd) && !contenders.iter().any(|contender| contender.kind == Kind::Etcd) {
-        println!("| - | etcd | {} | | | |", contenders::HOW_TO_GET_ETCD);
+        println!("| - | etcd | {} | | | | | | |", contenders::HOW_TO_GET_ETCD);
     }
     Ok(())
 }
@@ -132,9 +132,10 @@ fn print(clients: u64, contenders: &[Contender], rounds: &[Vec<Round>], base: us
     let tails = |which| of(which, |round| round.rate.p99);
     for (which, contender) in contenders.iter().enumerate() {
         println!(
-            "| {clients} | {} | {:.0} | {:.0} | {} | {} | {:.1} | {:.2} |",
+            "| {clients} | {} | {:.0} | {:.0} | {:.0} | {} | {} | {:.1} | {:.2} |",
             contender.name,
             median(&puts(which)),
+            median(&of(which, |round| round.rate.average)),
             median(&tails(which)),
             compared(&puts(which), &puts(base))?.marked(),
             compared(&tails(which), &tails(base))?.marked(),
