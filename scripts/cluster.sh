@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Three nodes on this machine in a temporary directory, until ctrl-C or SIGTERM; then they stop one after the other and the
+# Three nodes on this machine in a temporary directory, until ctrl-C, SIGTERM or the end of the terminal; then they stop one after the other and the
 # directory goes. PORT is the first of three ports, DIR a directory that is kept, ARGS further flags for every node, LOG what
 # they log, BIN a binary that is there already.
 set -euo pipefail
@@ -30,12 +30,12 @@ TOML
 
 nodes=()
 stop() {
-    trap '' INT TERM
+    trap '' INT TERM HUP
     for node in "${nodes[@]}"; do
         kill -TERM "$node" 2>/dev/null || true
     done
 }
-trap stop INT TERM
+trap stop INT TERM HUP
 
 for id in 1 2 3; do
     # In a session of its own, so that ctrl-C reaches a node through this script only, once.

@@ -95,7 +95,7 @@ impl GrpcTransport {
         Ok(transport)
     }
 
-    /// The other nodes are these from now on. A link to one that stays where it is is not touched; the others' end, and with them
+    /// The other nodes are these from now on, for whoever asks the identity, too. A link to one that stays where it is is not touched; the others' end, and with them
     /// what waits there.
     ///
     /// # Errors
@@ -123,6 +123,8 @@ impl GrpcTransport {
             let address = address.clone();
             next.insert(id, Arc::new(Peer { address, queue, dial, chunks: Mutex::default() }));
         }
+        // Under the lock, so that whoever is dialled is let in, too.
+        self.identity.peers.set(addresses.clone());
         *peers = next;
         for link in links {
             self.runtime.spawn(link.run());

@@ -181,7 +181,7 @@ async fn end(node: &Node, serve: &Serve, stops: [Signal; 2], mut hang_up: Signal
         tokio::select! {
             _ = terminate.recv() => return None,
             _ = interrupt.recv() => return None,
-            _ = hang_up.recv() => match serve.read().and_then(|config| node.set_peers(config.peers)) {
+            _ = hang_up.recv() => match serve.read().and_then(|config| node.set_peers(&config.peers)) {
                 Ok(()) => tracing::info!("the peers are those of the configuration as it is now"),
                 Err(error) => tracing::error!(%error, "the configuration cannot be read again: the peers stay"),
             },

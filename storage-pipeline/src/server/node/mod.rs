@@ -60,7 +60,6 @@ pub struct Node {
     address: SocketAddr,
     status_address: Option<SocketAddr>,
     storage: Storage,
-    identity: Arc<Identity>,
     transport: Arc<GrpcTransport>,
     lever: Lever,
     server: Option<JoinHandle<Result<(), tonic::transport::Error>>>,
@@ -117,8 +116,7 @@ impl Node {
             let status = StatusService { identity, address, storage, transport, metrics, watch };
             runtime.spawn(status.serve(listener));
         }
-        let raft =
-            RaftService { identity: Arc::clone(&identity), storage: storage.clone(), watch: watch.clone() };
+        let raft = RaftService { identity, storage: storage.clone(), watch: watch.clone() };
         let raft =
             RaftServer::new(raft).max_decoding_message_size(config.max_message_bytes + FRAME_OVERHEAD_BYTES);
         let mut stopped = watch;
@@ -135,7 +133,6 @@ impl Node {
             address,
             status_address,
             storage,
-            identity,
             transport,
             lever,
             server,
@@ -174,10 +171,8 @@ impl Node {
     ///
     /// # Errors
     /// The address of a node is none. Then nothing has changed.
-    pub fn set_peers(&self, peers: BTreeMap<u64, String>) -> Result<(), NodeConfigError> {
-        self.transport.set_peers(&peers)?;
-        self.identity.peers.set(peers);
-        Ok(())
+    pub fn set_peers(&self, peers: &BTreeMap<u64, String>) -> Result<(), NodeConfigError> {
+        self.transport.set_peers(peers)
     }
 }
 

@@ -16,8 +16,10 @@ const HAND_OVER: Duration = Duration::from_secs(1);
 const HANG_UP: Duration = Duration::from_secs(2);
 
 impl Node {
-    /// Stops the node: it takes no new commands, lets what is in flight end for at most
-    /// [`NodeConfig::drain_timeout`](crate::server::NodeConfig::drain_timeout), gives the leadership up if it has it, closes the store and ends its connections.
+    /// Stops the node: it takes no new commands, lets what is in flight end for at most [`NodeConfig::drain_timeout`], gives the
+    /// leadership up if it has it, closes the store and ends its connections.
+    ///
+    /// [`NodeConfig::drain_timeout`]: crate::server::NodeConfig::drain_timeout
     pub fn stop(mut self) {
         let in_flight = self.storage.in_flight().commands;
         tracing::info!(in_flight, "the node takes nothing new and ends what it has");

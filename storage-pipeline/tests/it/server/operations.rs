@@ -105,11 +105,11 @@ fn a_node_that_the_others_learn_of_while_they_run_joins_and_one_that_they_forget
         for id in others {
             let mut known = nodes.peers_of(id);
             known.remove(&third);
-            nodes.node(id).set_peers(known).unwrap();
+            nodes.node(id).set_peers(&known).unwrap();
         }
         assert!(!others.into_iter().any(is_known));
     };
-    let learn = || others.iter().for_each(|id| nodes.node(*id).set_peers(nodes.peers_of(*id)).unwrap());
+    let learn = || others.iter().for_each(|id| nodes.node(*id).set_peers(&nodes.peers_of(*id)).unwrap());
     let applied = || nodes.storage(third).applied_index();
     nodes.put(b"first", b"v");
     forget();
@@ -132,7 +132,7 @@ fn a_node_that_the_others_learn_of_while_they_run_joins_and_one_that_they_forget
         assert_eq!(client.raw_put(b"third", b"v").await, Outcome::Applied(()));
     });
     // What is nobody's address changes nothing, and one that changes is dialled anew.
-    let refused = nodes.node(1).set_peers([(2, "nowhere".to_owned())].into()).unwrap_err();
+    let refused = nodes.node(1).set_peers(&[(2, "nowhere".to_owned())].into()).unwrap_err();
     assert!(refused.to_string().contains('2'), "{refused}");
     assert_eq!(linked(1), [2, 3]);
     // It hears no more of a leader, and cannot tell anybody that it would like to be one.
