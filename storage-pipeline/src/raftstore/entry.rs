@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{
     engine::{Modify, modify},
-    error::Error,
+    error::{Error, InvalidCommand},
     region::RegionEpoch,
 };
 
@@ -50,8 +50,28 @@ impl fmt::Display for Owner {
 /// # Ok::<(), storage_pipeline::Error>(())
 /// ```
 #[must_use]
-pub fn encode(Owner { region, version }: Owner, modifies: &[Modify]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(encoded_len(modifies));
+pub fn encode(owner: Owner, modifies: &[Modify]) -> Vec<u8> {
+    encode_in(encoded_len(modifies), owner, modifies)
+}
+
+/// As [`encode`], where the log takes no entry of more than `limit` bytes.
+///
+/// # Errors
+/// [`InvalidCommand::TooLarge`] where it would be larger, before anything is allocated for it.
+pub(crate) fn encode_within(
+    limit: usize,
+    owner: Owner,
+    modifies: &[Modify],
+) -> Result<Vec<u8>, InvalidCommand> {
+    let size = encoded_len(modifies);
+    if size > limit {
+        return Err(InvalidCommand::TooLarge { field: "entry".into(), size, limit });
+    }
+    Ok(encode_in(size, owner, modifies))
+}
+
+fn encode_in(size: usize, Owner { region, version }: Owner, modifies: &[Modify]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(size);
     out.push(VERSION);
     out.extend_from_slice(&region.to_le_bytes());
     out.extend_from_slice(&version.to_le_bytes());
@@ -59,9 +79,7 @@ pub fn encode(Owner { region, version }: Owner, modifies: &[Modify]) -> Vec<u8> 
     out
 }
 
-/// How many bytes the data of an entry with these changes takes.
-#[must_use]
-pub fn encoded_len(modifies: &[Modify]) -> usize {
+fn encoded_len(modifies: &[Modify]) -> usize {
     HEADER + modify::encoded_len(modifies)
 }
 
@@ -115,6 +133,22 @@ mod tests {
                 prop_assert!(matches!(taken, Err(Error::Corrupt(_))));
                 prop_assert!(decoded.is_empty());
             }
+        }
+
+        #[test]
+        fn an_entry_is_as_large_as_the_limit_and_no_larger(
+            of in owner(), pairs in proptest::collection::vec(any::<(Vec<u8>, Option<Vec<u8>>)>(), 0..4),
+        ) {
+            let change = |(key, value)| match value {
+                Some(value) => Modify::Put(Cf::Raw, key, value),
+                None => Modify::Delete(Cf::Raw, key),
+            };
+            let changes: Vec<_> = pairs.into_iter().map(change).collect();
+            let data = encode(of, &changes);
+            let (size, limit) = (data.len(), data.len() - 1);
+            let too_large = InvalidCommand::TooLarge { field: "entry".into(), size, limit };
+            prop_assert_eq!(encode_within(size, of, &changes), Ok(data));
+            prop_assert_eq!(encode_within(limit, of, &changes), Err(too_large));
         }
 
         #[test]

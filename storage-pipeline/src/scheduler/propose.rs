@@ -4,7 +4,7 @@
 use crate::{
     clock,
     command::Processed,
-    error::{Error, InvalidCommand, Outcome},
+    error::{Error, Outcome},
     mailbox::Refused,
     raftstore::{
         entry::{self, Owner},
@@ -37,20 +37,19 @@ impl Scheduler {
     /// Sends what a command came to. `term` is that of the snapshot it was decided on, if it was decided on one.
     ///
     /// # Errors
-    /// The command, settled: there was nothing to change, or the raftstore refuses it.
+    /// The command, settled: there was nothing to change, its entry is too large, or the raftstore refuses it.
     pub(crate) fn propose(&self, task: Task, term: Option<u64>, processed: Processed) -> Result<(), Settled> {
         let Processed { modifies, response } = processed;
         if modifies.is_empty() {
             return Err(Settled::without_entry(task, Outcome::Applied(response)));
         }
-        let (size, limit) = (entry::encoded_len(&modifies), self.config.max_entry_bytes);
-        if size > limit {
-            // Once in the log it would be there for ever, and no other replica would get it.
-            let why = InvalidCommand::TooLarge { field: "entry".into(), size, limit };
-            return Err(Settled::not_executed(task, Error::InvalidCommand(why)));
-        }
         let region = task.context().region;
-        let proposal = Proposal { task, term, data: entry::encode(Owner::of(region), &modifies), response };
+        let data = match entry::encode_within(self.config.max_entry_bytes, Owner::of(region), &modifies) {
+            Ok(data) => data,
+            // Once in the log it would be there for ever, and no other replica would get it.
+            Err(why) => return Err(Settled::not_executed(task, Error::InvalidCommand(why))),
+        };
+        let proposal = Proposal { task, term, data, response };
         match self.reader.of(region).router.propose(proposal) {
             Ok(()) => Ok(()),
             Err(Refused::Full(proposal)) => Err(Settled::not_executed(proposal.task, Error::SchedTooBusy)),
