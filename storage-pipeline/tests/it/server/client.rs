@@ -14,6 +14,7 @@ use storage_pipeline::{
     Cause, Client, ClientConfig, CommandError, CompletionMode, Error, InvalidCommand, Outcome,
     TransactionError,
     command::{Gc, RawPut, RawScan},
+    raftstore::status::Role,
     region::{RegionContext, RegionEpoch},
     server::TlsFiles,
 };
@@ -51,6 +52,8 @@ fn over_a_link(runtime: &Runtime, nodes: &Nodes) -> (Client, u64, u64) {
     nodes.put(b"first", b"v");
     let leader = nodes.leader();
     let follower = leader % 3 + 1;
+    // Whoever else was asked would name the leader by a link of its own.
+    wait_for("the follower to know who leads", || nodes.storage(follower).status().leader == Some(leader));
     let client = client(runtime, nodes, &[follower]);
     assert!(runtime.block_on(client.raw_get(b"first")).is_applied());
     (client, follower, leader)
@@ -162,6 +165,10 @@ fn breaks_under_a_write(tick: Duration) -> Option<()> {
     let runtime = Runtime::new().unwrap();
     let (client, follower, leader) = over_a_link(&runtime, &nodes);
     let term = nodes.storage(leader).status().term;
+    if nodes.storage(leader).status().role != Role::Leader {
+        nodes.finish();
+        return None;
+    }
     let proposed = |nodes: &Nodes| NODES.map(|id| nodes.recorder(id).count("Proposed")).iter().sum::<usize>();
     // Something else may be held at apply, long before the command comes.
     let wait_held = |before: usize| {
