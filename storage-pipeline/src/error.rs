@@ -343,7 +343,7 @@ pub enum InvalidCommand {
         /// Name of the field.
         field: Cow<'static, str>,
     },
-    /// A key or value is larger than the limit.
+    /// A key, a value, a whole command, what it comes to in the log, or the answer to a read is larger than the limit.
     TooLarge {
         /// Name of the field.
         field: Cow<'static, str>,
