@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use raft::{
-    SnapshotStatus, StateRole,
+    CAMPAIGN_TRANSFER, SnapshotStatus, StateRole,
     eraftpb::{HardState, Message, MessageType},
 };
 
@@ -28,7 +28,9 @@ impl Peer {
     pub(crate) fn step(&mut self, message: Message) -> Result<(), EngineError> {
         let kind = message.get_msg_type();
         let asks_for_a_vote = matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote);
-        if asks_for_a_vote && self.ticks_to_vote > 0 && !self.is_only_voter() {
+        // A candidate whom the leader itself told to take over asks for nothing that was promised.
+        let is_wanted = message.context == CAMPAIGN_TRANSFER;
+        if asks_for_a_vote && !is_wanted && self.ticks_to_vote > 0 && !self.is_only_voter() {
             return Ok(());
         }
         let (term, last_index) = (self.node.raft.term, self.node.raft.raft_log.last_index());
@@ -53,7 +55,8 @@ impl Peer {
         {
             return Ok(());
         }
-        self.hear(message.from);
+        let (from, sent_in) = (message.from, message.term);
+        self.hear(from);
         if self.is_full() && kind == MessageType::MsgAppend && !message.entries.is_empty() {
             // Raft hands apply an entry or two in each round however far that lags, and these would be rounds of their own. The
             // leader sends them again once it hears that they are missing.
@@ -61,6 +64,12 @@ impl Peer {
         }
         if let Err(error) = self.node.step(message) {
             tracing::debug!(%error, ?kind, "raft does not take a message");
+        }
+        let raft = &self.node.raft;
+        if raft.leader_id == from && raft.term == sent_in {
+            // The answer lets the leader count on this replica. Raft would forget that with the term, and any message may end
+            // the term: an old refusal of this replica's own wish to be elected, say.
+            self.ticks_to_vote = self.ticks_to_vote.max(raft.election_timeout());
         }
         if is_snapshot && self.node.snap().is_none() {
             self.node.store().discard_arrived()?;
@@ -174,6 +183,13 @@ impl Peer {
             self.node.read_index(question.to_be_bytes().to_vec());
         }
         answers
+    }
+
+    /// Asks raft to confirm the leadership for the reads that wait for that.
+    pub(super) fn ask_reads(&mut self) {
+        if self.reads.has_unasked() {
+            self.ask();
+        }
     }
 
     /// What this replica knows of its group.

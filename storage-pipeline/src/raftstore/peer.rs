@@ -66,7 +66,7 @@ pub(crate) struct Peer {
     pub(super) now: Instant,
     /// Ticks until the leadership is confirmed once more.
     pub(super) ticks_to_question: usize,
-    /// Ticks until this replica votes.
+    /// Ticks until this replica votes: it may have promised a leader not to.
     pub(super) ticks_to_vote: usize,
     /// The term that this replica leads.
     pub(super) leads: Option<u64>,
@@ -87,8 +87,8 @@ pub(crate) struct Peer {
 impl Peer {
     /// A replica that has just started, `now`.
     ///
-    /// It may have promised a leader not to elect anybody else, and raft forgets that promise with its process. So one
-    /// that has been in a term before gives no vote for as long as the promise can last.
+    /// It may have promised a leader not to elect anybody else, and forgets that promise with its process. So one that has
+    /// been in a term before gives no vote for as long as the promise can last.
     ///
     /// Apply is given at most `most_committed_bytes` in one task, and eight times that before it has reported.
     pub(crate) fn new(

@@ -929,6 +929,59 @@ fn a_leader_that_is_removed_leads_no_more_and_its_caller_hears_that_it_is_done()
 }
 
 #[test]
+fn a_replica_keeps_what_it_promised_a_leader_whatever_ends_the_term() {
+    use MessageType::{
+        MsgAppendResponse, MsgHeartbeatResponse, MsgRequestPreVoteResponse, MsgRequestVoteResponse,
+    };
+    for ends in [MsgRequestPreVoteResponse, MsgRequestVoteResponse, MsgAppendResponse, MsgHeartbeatResponse] {
+        let (mut peer, sent) = voter(MemoryLog::default());
+        peer.step(message(MessageType::MsgHeartbeat, 2, 1)).unwrap();
+        round(&mut peer);
+        let timeout = peer.node.raft.election_timeout();
+        let asks = |peer: &mut Peer| {
+            sent.take();
+            peer.step(message(MessageType::MsgRequestVote, 3, 2)).unwrap();
+            round(peer);
+            sent.take()
+        };
+        peer.step(Message { reject: true, ..message(ends, 3, 2) }).unwrap();
+        assert_eq!((peer.node.raft.term, peer.node.raft.leader_id), (2, 0), "raft has forgotten the leader");
+        // It asks for votes later than it gives one.
+        peer.node.raft.set_randomized_election_timeout(2 * timeout - 1);
+        for tick in 0..timeout {
+            assert_eq!(asks(&mut peer), [], "{ends:?}, {tick} ticks after it has heard of the leader");
+            peer.tick(Instant::now());
+        }
+        assert_eq!(asks(&mut peer), [MsgRequestVoteResponse], "{ends:?}");
+    }
+    // Whom the leader itself has told to take over gets the vote.
+    let (mut peer, sent) = voter(MemoryLog::default());
+    peer.step(message(MessageType::MsgHeartbeat, 2, 1)).unwrap();
+    round(&mut peer);
+    let context = raft::CAMPAIGN_TRANSFER.to_vec();
+    sent.take();
+    peer.step(Message { context, ..message(MessageType::MsgRequestVote, 3, 2) }).unwrap();
+    round(&mut peer);
+    assert_eq!(sent.take(), [MsgRequestVoteResponse]);
+}
+
+#[test]
+fn the_vote_of_a_leader_that_is_deposed_leaves_behind_its_lease() {
+    let (peer, sent) = voter(MemoryLog::default());
+    let mut peer = settle_in(elect(peer));
+    let mut effects = Effects::default();
+    peer.step(message(MessageType::MsgAppendResponse, 3, 2)).unwrap();
+    sent.take();
+    let last = peer.node.raft.raft_log.last_index();
+    let asks = Message { index: last, log_term: 1, ..message(MessageType::MsgRequestVote, 3, 2) };
+    peer.step(asks).unwrap();
+    peer.round(&mut effects).unwrap();
+    assert!(!sent.take().contains(&MessageType::MsgRequestVoteResponse));
+    assert_eq!(effects.messages[0].get_msg_type(), MessageType::MsgRequestVoteResponse);
+    assert_eq!(peer.lease(), None);
+}
+
+#[test]
 fn a_leader_that_is_deposed_does_not_know_what_comes_of_a_change() {
     let mut peer = leader();
     let _reply = wish(&mut peer, &[MemberChange::AddLearner(4)]).1;

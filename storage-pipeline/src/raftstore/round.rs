@@ -173,10 +173,15 @@ impl Peer {
         }
     }
 
-    /// Sends messages, but for the one that ends a lease: whoever gets it may be elected at once, so the lease has to be
-    /// withdrawn from all readers first. Snapshots go with their data to the thread that sends them.
+    /// Sends messages, but for those that end a lease: whoever gets one may be elected at once, so the lease has to be
+    /// withdrawn from all readers first. That is the wish that another voter takes over, and the vote of a replica that led
+    /// until now. Snapshots go with their data to the thread that sends them.
     fn send(&mut self, mut messages: Vec<Message>, effects: &mut Effects) {
-        let ends_lease = |message: &Message| message.get_msg_type() == MessageType::MsgTimeoutNow;
+        let ends_lease = |message: &Message| match message.get_msg_type() {
+            MessageType::MsgTimeoutNow => true,
+            MessageType::MsgRequestVoteResponse => self.leads.is_some() && !message.reject,
+            _ => false,
+        };
         if messages.iter().any(ends_lease) {
             if !planted!(LeaseOutlivesTransfer) {
                 self.lease.suspend();
@@ -226,12 +231,5 @@ impl Peer {
     /// A task of this region with nothing in it.
     fn apply_task(&self) -> ApplyTask {
         ApplyTask { region: self.region(), ..ApplyTask::default() }
-    }
-
-    /// Asks raft to confirm the leadership for the reads that wait for that.
-    pub(super) fn ask_reads(&mut self) {
-        if self.reads.has_unasked() {
-            self.ask();
-        }
     }
 }
