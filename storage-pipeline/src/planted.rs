@@ -96,6 +96,10 @@ mod switch {
         ChangesAgain,
         /// Raft is told of changes of members that a snapshot stands for.
         ToldBehindSnapshot,
+        /// That a change of members is committed is not synced.
+        UnsyncedChange,
+        /// A change of members is over as soon as the leader has applied it.
+        TellsChangeAtOnce,
         /// Of what several regions write to the log at once only the first one's part is written.
         WritesOneRegion,
     }

@@ -22,6 +22,8 @@ pub(crate) struct MembersChanged {
     pub(crate) index: u64,
     pub(crate) term: u64,
     pub(crate) change: ConfChangeV2,
+    /// The members that it has made.
+    pub(crate) members: ConfState,
 }
 
 impl Default for Membership {
@@ -57,7 +59,7 @@ impl Membership {
         self.members = next(&self.members, &change).map_err(corrupt)?;
         self.index = index;
         self.conf_ver += 1;
-        Ok(Some(MembersChanged { index, term, change }))
+        Ok(Some(MembersChanged { index, term, change, members: self.members.clone() }))
     }
 }
 

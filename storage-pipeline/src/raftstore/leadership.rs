@@ -138,9 +138,7 @@ impl Peer {
             let reply = Outcome::Indeterminate(Cause::LeadershipLost);
             effects.settled.push(Settled::without_entry(pending.task, reply));
         }
-        if let Some(pending) = self.changing.take() {
-            effects.changed.push((pending.callback, Outcome::Indeterminate(Cause::LeadershipLost)));
-        }
+        self.leave_changes(effects);
         let unconfirmed = self.reads.take_unconfirmed();
         self.refuse_reads(unconfirmed, effects);
     }

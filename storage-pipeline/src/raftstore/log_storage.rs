@@ -48,6 +48,8 @@ pub struct LogStorage {
     last_index: u64,
     /// Entries up to here were applied when this process started, so they are committed, whatever raft knows of it.
     applied_before: u64,
+    /// The commit index that the engine keeps.
+    kept_commit: u64,
     known: Known,
     snapshots: Option<Snapshots>,
     /// What is to be written next, alone or with what other regions write.
@@ -81,6 +83,7 @@ impl LogStorage {
         Self {
             engine,
             conf_state,
+            kept_commit: hard_state.commit,
             hard_state,
             truncated,
             truncate_next: false,

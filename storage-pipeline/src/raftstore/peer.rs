@@ -15,7 +15,7 @@ use crate::{
     planted::planted,
     raftstore::{
         log_storage::LogStorage,
-        membership::PendingChange,
+        membership::Changes,
         msg::{ApplyRes, Proposal},
         proposals::{Pending, Proposals},
         reads::Reads,
@@ -75,8 +75,7 @@ pub(crate) struct Peer {
     pub(super) applying_bytes: usize,
     pub(super) most_applying_bytes: usize,
     pub(super) most_committed_bytes: u64,
-    /// A change of members that its caller waits for.
-    pub(super) changing: Option<PendingChange>,
+    pub(super) changes: Changes,
     /// A part of a round that waits for the log.
     pub(super) begun: Option<Begun>,
     /// The region, as far as apply has reported changes of it.
@@ -122,7 +121,7 @@ impl Peer {
             applying_bytes: 0,
             most_applying_bytes,
             most_committed_bytes,
-            changing: None,
+            changes: Changes::default(),
             begun: None,
             current,
             observer,
@@ -180,11 +179,7 @@ impl Peer {
         self.applied = res.index;
         self.applying_bytes = self.applying_bytes.saturating_sub(res.bytes);
         self.current.epoch.conf_ver = res.conf_ver;
-        // Raft was told of a snapshot as soon as its entries were out of the log, before apply had installed it.
-        self.members_changed(&res, effects);
-        if res.index > self.node.raft.raft_log.applied {
-            self.node.advance_apply_to(res.index);
-        }
+        self.members_changed(res.changes, effects);
         if self.leads == Some(res.term) {
             self.lease.own_term_applied();
         }
@@ -200,7 +195,7 @@ impl Peer {
     pub(crate) fn awaits_apply(&self) -> bool {
         self.reads.await_apply()
             || self.applying_bytes >= self.most_applying_bytes
-            || self.changing.is_some()
+            || self.changes.is_awaited()
             || (self.leads.is_some() && !self.lease.has_own_term_applied())
     }
 

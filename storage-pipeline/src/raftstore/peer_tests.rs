@@ -149,6 +149,12 @@ fn acknowledge_append(peer: &mut Peer, index: u64) -> Effects {
     round(peer)
 }
 
+/// Another replica says that it has the log up to an index and knows that this is committed.
+fn knows(peer: &mut Peer, from: u64, index: u64) -> Effects {
+    peer.step(Message { index, commit: index, ..message(MessageType::MsgAppendResponse, from, 1) }).unwrap();
+    round(peer)
+}
+
 fn apply_through(peer: &mut Peer, index: u64) -> Effects {
     let mut effects = Effects::default();
     peer.applied(ApplyRes { index, term: 1, bytes: 0, changes: Vec::new(), conf_ver: 1 }, &mut effects);
@@ -832,10 +838,11 @@ fn members_change_one_after_the_other_and_only_as_they_can() {
     round(&mut peer);
     let given = acknowledge_append(&mut peer, 2);
     assert!(!reply.is_ready());
-    let effects = apply(&mut peer, &mut delegate, given);
-    let members = Members { voters: [1, 2, 3].into(), learners: [4].into(), ..Members::default() };
-    assert_eq!(answers(&effects), [Outcome::Applied(members)]);
+    assert_eq!(answers(&apply(&mut peer, &mut delegate, given)), [], "only this replica knows");
     assert!(peer.node.raft.prs().get(4).is_some(), "raft sends it entries now");
+    let members = Members { voters: [1, 2, 3].into(), learners: [4].into(), ..Members::default() };
+    assert_eq!(answers(&knows(&mut peer, 4, 2)), [], "who does not vote does not count");
+    assert_eq!(answers(&knows(&mut peer, 3, 2)), [Outcome::Applied(members)]);
 }
 
 #[test]
@@ -904,28 +911,66 @@ fn a_change_of_several_is_answered_when_only_the_new_ones_count() {
     assert!(acknowledge_append(&mut peer, 3).apply.is_empty(), "two of 1, 2, 4 and 5 are no majority");
     peer.node.step(Message { index: 3, ..message(MessageType::MsgAppendResponse, 4, 1) }).unwrap();
     let given = round(&mut peer);
-    let effects = apply(&mut peer, &mut delegate, given);
+    assert_eq!(answers(&apply(&mut peer, &mut delegate, given)), []);
+    assert_eq!(answers(&knows(&mut peer, 4, 2)), [], "of the joint membership");
+    assert_eq!(answers(&knows(&mut peer, 4, 3)), [], "two of four");
     let members = Members { voters: [1, 2, 4, 5].into(), ..Members::default() };
-    assert_eq!(answers(&effects), [Outcome::Applied(members)]);
+    assert_eq!(answers(&knows(&mut peer, 5, 3)), [Outcome::Applied(members)]);
+}
+
+/// A leader that has applied its own removal, with an entry behind that. So far nobody else knows that it is committed.
+fn leader_without_vote() -> (Peer, Sent) {
+    let (peer, sent) = voter(MemoryLog::default());
+    let (mut peer, mut delegate) = (settle_in(elect(peer)), delegate());
+    std::mem::forget(wish(&mut peer, &[MemberChange::Remove(1)]).1);
+    peer.propose(proposal(1).0, &mut Effects::default());
+    round(&mut peer);
+    let given = acknowledge_append(&mut peer, 2);
+    assert_eq!(answers(&apply(&mut peer, &mut delegate, given)), []);
+    (peer, sent)
 }
 
 #[test]
-fn a_leader_that_is_removed_leads_no_more_and_its_caller_hears_that_it_is_done() {
-    let (mut peer, mut delegate) = (leader(), delegate());
-    let _reply = wish(&mut peer, &[MemberChange::Remove(1)]).1;
-    let (proposal, _) = proposal(1);
-    peer.propose(proposal, &mut Effects::default());
-    round(&mut peer);
-    let given = acknowledge_append(&mut peer, 2);
-    let effects = apply(&mut peer, &mut delegate, given);
+fn a_leader_that_is_removed_leads_until_those_who_are_left_know_that_and_then_its_caller_hears_it() {
+    let (mut peer, _) = leader_without_vote();
+    assert_eq!(answers(&knows(&mut peer, 2, 2)), [], "one of two");
+    assert_eq!(peer.led_term(), Some(1));
+    assert!(peer.node.raft.has_pending_conf(), "the next change has to wait");
+    peer.truncate(2, 0, 10).unwrap();
+    assert_eq!(peer.node.store().truncated_index(), 1, "raft would skip what is truncated");
+    let effects = knows(&mut peer, 3, 2);
     let members = Members { voters: [2, 3].into(), ..Members::default() };
     assert_eq!(answers(&effects), [Outcome::Applied(members)]);
-    let effects = round(&mut peer);
+    assert!(effects.messages.is_empty(), "nobody else has the last entry");
     assert_eq!(replies(effects), [Outcome::Indeterminate(Cause::LeadershipLost)]);
     assert_eq!((peer.leads, peer.lease()), (None, None));
     (0..100).for_each(|_| peer.tick(Instant::now()));
     round(&mut peer);
     assert_eq!((peer.node.raft.term, peer.node.raft.state), (1, StateRole::Follower), "it asks for no votes");
+}
+
+#[test]
+fn a_leader_without_a_vote_hands_over_to_who_has_its_whole_log_once_its_lease_is_withdrawn() {
+    let (mut peer, sent) = leader_without_vote();
+    knows(&mut peer, 3, 2);
+    sent.take();
+    let effects = knows(&mut peer, 2, 3);
+    assert_eq!(effects.messages.len(), 1);
+    assert_eq!((effects.messages[0].get_msg_type(), effects.messages[0].to), (MessageType::MsgTimeoutNow, 2));
+    assert!(!sent.take().contains(&MessageType::MsgTimeoutNow));
+    assert_eq!((peer.leads, peer.lease()), (None, None));
+    // What it has applied since then is told to raft like any follower's.
+    apply_through(&mut peer, 3);
+    assert_eq!(peer.node.raft.raft_log.applied, 3);
+}
+
+#[test]
+fn a_deposed_leader_that_waits_to_lose_its_vote_loses_it_at_once() {
+    let (mut peer, _) = leader_without_vote();
+    let effects = depose(&mut peer);
+    assert_eq!(answers(&effects), [Outcome::Indeterminate(Cause::LeadershipLost)]);
+    assert!(!peer.node.raft.promotable());
+    assert_eq!(peer.node.raft.raft_log.applied, 2);
 }
 
 #[test]

@@ -37,6 +37,7 @@ pub(super) struct Begun {
 impl Peer {
     /// Takes what raft asks for, up to the write of the log. Says whether there was anything.
     pub(super) fn begin(&mut self, effects: &mut Effects) -> Result<bool, EngineError> {
+        self.follow_changes(effects);
         if !self.has_work() {
             return Ok(false);
         }
@@ -213,9 +214,7 @@ impl Peer {
             [] => planted!(UnsyncedVote),
             _ => planted!(UnsyncedAppend),
         };
-        let sync = sync && !forgets;
-        self.node.mut_store().stage(entries, hard_state, sync)?;
-        Ok(sync)
+        self.node.mut_store().stage(entries, hard_state, sync && !forgets)
     }
 
     /// Hands committed entries to apply, with every proposal whose place they reach.

@@ -21,7 +21,8 @@ impl Peer {
         let needed = self
             .needed(patience_ticks as u64)
             .map_or(u64::MAX, |needed| needed.max(log.within(most_kept_bytes)));
-        let index = index.min(self.applied).min(needed);
+        // Raft skips what is truncated, and may not know yet what is applied.
+        let index = index.min(self.node.raft.raft_log.applied).min(needed);
         if index > log.truncated_index() {
             self.observer.note(Moment::Truncating { region: self.region(), index });
             self.node.mut_store().compact(index)?;

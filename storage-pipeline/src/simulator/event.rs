@@ -9,6 +9,8 @@ use std::sync::{
 use parking_lot::Mutex;
 
 use crate::{
+    error::Outcome,
+    members::Members,
     observe::{Moment, Observe},
     raftstore::{
         snapshot::SnapshotChunk,
@@ -27,6 +29,8 @@ pub(super) enum Event {
     Moment(Moment),
     /// A caller was told.
     Told { operation: u64, reply: Reply },
+    /// Whoever wished for a change of a region's members was told.
+    MembersTold(u64, Outcome<Members>),
 }
 
 /// Where one life of a replica puts its events.

@@ -189,8 +189,12 @@ impl<'a> StoreRegion<'a> {
     /// leader can do it, one change after the other. Several replicas may change at once: then a majority of the old voters
     /// and one of the new are needed until all have changed, and the answer comes when only the new ones count.
     ///
+    /// *Applied* says that whoever has no vote any more may be switched off for good: a majority of those who vote knows that,
+    /// after a power loss too, and goes on without the others. Where the answer is another one, or none comes,
+    /// [`members`](Self::members) of the leader say what has become of the change, but not that.
+    ///
     /// A replica that is to join is opened with the same [`Config::voters`](crate::Config::voters) as all others, and gets
-    /// what it lacks. A leader that removes itself gives the leadership up when that is applied, and the others elect one.
+    /// what it lacks. A leader that loses its own vote leads until the others know that, and tells one of them to take over.
     ///
     /// What is refused is *not executed*, with [`Error::MemberChange`] where the change makes no sense now.
     pub fn change_members(&self, changes: &[MemberChange]) -> Outcome<Members> {

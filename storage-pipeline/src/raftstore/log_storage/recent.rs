@@ -2,7 +2,10 @@
 
 use std::collections::VecDeque;
 
-use raft::{eraftpb::Entry, util::entry_approximate_size};
+use raft::{
+    eraftpb::{Entry, EntryType},
+    util::entry_approximate_size,
+};
 
 use super::Position;
 
@@ -90,17 +93,30 @@ pub(super) struct Known {
     pub(super) terms: Terms,
     pub(super) recent: Recent,
     pub(super) sizes: Sizes,
+    /// The last entry that changes the members, if those that are known have one; else 0.
+    pub(super) change: u64,
+}
+
+/// Whether an entry does not change the members.
+pub(super) fn is_normal(entry: &Entry) -> bool {
+    entry.get_entry_type() == EntryType::EntryNormal
 }
 
 impl Known {
     /// What is known of an empty log after this place.
     pub(super) fn after(truncated: Position) -> Self {
         let (terms, sizes) = (Terms::after(truncated), Sizes::after(truncated.index));
-        Self { terms, recent: Recent::default(), sizes }
+        Self { terms, recent: Recent::default(), sizes, change: 0 }
     }
 
     /// Takes entries that replace everything at and after the first one's index.
     pub(super) fn append(&mut self, new: Vec<Entry>) {
+        if new.first().is_some_and(|first| first.index <= self.change) {
+            // One before it was committed when it was proposed.
+            self.change = 0;
+        }
+        let change = new.iter().rev().find(|entry| !is_normal(entry));
+        self.change = change.map_or(self.change, |entry| entry.index);
         self.terms.append(&new);
         self.sizes.append(&new);
         self.recent.append(new);

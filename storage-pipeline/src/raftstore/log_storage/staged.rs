@@ -1,9 +1,12 @@
 //! A write of the log in two halves: it is checked and kept, then written, alone or at once with what other regions write.
 
-use raft::eraftpb::{Entry, EntryType, HardState};
+use raft::eraftpb::{Entry, HardState};
 
-use super::{LogStorage, LogWrite, Position, RegionLog, recent::Known};
-use crate::engine::EngineError;
+use super::{
+    LogStorage, LogWrite, Position, RegionLog,
+    recent::{Known, is_normal},
+};
+use crate::{engine::EngineError, planted::planted};
 
 /// A write that was checked and not made yet.
 pub(super) struct Staged {
@@ -19,10 +22,13 @@ impl LogStorage {
     /// after the first one's index, and the hard state. With `sync` they are to be durable afterwards.
     ///
     /// A hard state that differs by its commit index alone is not written: Raft counts it as volatile, because it is
-    /// learnt again, and writing it with every entry costs half as much as the entry. With a change of members it is written:
-    /// an earlier change is committed by then, and whoever has the later one in its log must not ask for votes before it
-    /// has applied the earlier one, not after a restart either. Else it could commit the later one by a majority of
-    /// those who voted before both.
+    /// learnt again, and writing it with every entry costs half as much as the entry. A change of members makes it durable
+    /// twice. With the change's own entry, because an earlier change is committed by then, and whoever has the later one in
+    /// its log must not ask for votes before it has applied the earlier one, not after a restart either: it could commit the
+    /// later one by a majority of those who voted before both. And once the change itself is committed, whatever `sync`
+    /// says: those who voted before it may leave for good then, and nobody else could tell those who are left.
+    ///
+    /// Says whether the write is synced.
     ///
     /// # Errors
     /// The first fault of an earlier call, or entries that raft never asks for.
@@ -31,7 +37,7 @@ impl LogStorage {
         entries: Vec<Entry>,
         hard_state: Option<HardState>,
         sync: bool,
-    ) -> Result<(), EngineError> {
+    ) -> Result<bool, EngineError> {
         self.check_fault()?;
         if let Err(error) = self.check_append(&entries) {
             return Err(self.poison(error));
@@ -41,13 +47,18 @@ impl LogStorage {
             vote_changed = (new.term, new.vote) != (self.hard_state.term, self.hard_state.vote);
             self.hard_state = new;
         }
-        let is_normal = |entry: &Entry| entry.get_entry_type() == EntryType::EntryNormal;
-        let keeps_state = vote_changed || !entries.iter().all(is_normal);
+        let change = self.known.change;
+        let commits_change = self.kept_commit < change
+            && change <= self.hard_state.commit
+            && entries.first().is_none_or(|first| change < first.index)
+            && !planted!(UnsyncedChange);
+        let sync = sync || commits_change;
+        let keeps_state = vote_changed || commits_change || !entries.iter().all(is_normal);
         if !entries.is_empty() || vote_changed || sync {
             let truncated = self.truncate_next.then_some(self.truncated);
             self.staged = Some(Staged { entries, keeps_state, truncated, restart: false, sync });
         }
-        Ok(())
+        Ok(sync)
     }
 
     /// What is to be written, if anything is.
@@ -70,12 +81,17 @@ impl LogStorage {
 
     /// What was staged is written, or that failed: nothing of it may be acknowledged then.
     pub(crate) fn written(&mut self, result: &Result<(), EngineError>) {
-        let Some(Staged { entries, restart, truncated, .. }) = self.staged.take() else { return };
+        let Some(Staged { entries, keeps_state, restart, truncated, .. }) = self.staged.take() else {
+            return;
+        };
         if let Err(error) = result {
             self.poison(error.clone());
             return;
         }
         self.truncate_next = false;
+        if keeps_state {
+            self.kept_commit = self.hard_state.commit;
+        }
         if restart {
             self.truncated = truncated.unwrap_or_default();
             self.last_index = self.truncated.index;

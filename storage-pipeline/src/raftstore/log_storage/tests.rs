@@ -462,6 +462,39 @@ fn ready(node: &mut RawNode<LogStorage>, applied: &mut Vec<Entry>) {
 }
 
 #[test]
+fn that_a_change_of_members_is_committed_is_synced_at_once() {
+    let (asked, memory) = (Arc::default(), MemoryLog::new());
+    let mut log = open(Noting(memory.clone(), Arc::clone(&asked)), 0).unwrap();
+    let expect = |what: &[Asked]| assert_eq!(std::mem::take(&mut *asked.lock()), what);
+    let change = |index| {
+        let mut entry = entry(index, 1, 20);
+        entry.set_entry_type(EntryType::EntryConfChangeV2);
+        vec![entry]
+    };
+    log.persist(entries(1..3, 1), state(1, 0), true).unwrap();
+    log.persist(change(3), state(1, 1), true).unwrap();
+    log.persist(entries(4..5, 1), state(1, 2), true).unwrap();
+    expect(&[(Some(2), state(1, 0), None), (Some(3), state(1, 1), None), (Some(4), None, None)]);
+    assert!(log.stage(Vec::new(), state(1, 3), false).unwrap(), "it is synced");
+    log.write_staged().unwrap();
+    assert!(!log.stage(Vec::new(), state(1, 4), false).unwrap(), "once");
+    log.write_staged().unwrap();
+    expect(&[(None, state(1, 3), None)]);
+    assert_eq!(memory.unsynced(), 0);
+    // A start finds a change that was not known to be committed, and one that is overwritten is none any more.
+    log.persist(change(5), state(1, 4), true).unwrap();
+    let mut log = open(Noting(memory, Arc::clone(&asked)), 0).unwrap();
+    asked.lock().clear();
+    log.persist(entries(6..7, 1), state(1, 5), true).unwrap();
+    expect(&[(Some(6), state(1, 5), None)]);
+    log.persist(change(7), state(1, 5), true).unwrap();
+    log.persist(entries(7..9, 2), state(2, 5), true).unwrap();
+    asked.lock().clear();
+    log.persist(Vec::new(), state(2, 8), false).unwrap();
+    expect(&[]);
+}
+
+#[test]
 fn a_change_of_members_is_kept_with_the_commit_index_and_other_entries_are_not() {
     let commit_after = |kind: EntryType| {
         let log = MemoryLog::new();

@@ -10,6 +10,7 @@ use crate::{
     raftstore::msg::ChangeMembers,
     region::FIRST_REGION,
     simulator::{
+        event::Event,
         invariants::Who,
         life::Life,
         port::{Heard, beat},
@@ -75,14 +76,16 @@ impl World {
         leaders.max_by_key(|(term, _)| *term).map(|(_, id)| id)
     }
 
-    fn leading_life(&self, region: u64) -> Option<&Life> {
+    pub(super) fn leading_life(&self, region: u64) -> Option<&Life> {
         self.nodes[self.leader(region)? as usize - 1].life.as_ref()
     }
 
-    /// Asks a region's leader for other members. What comes of it is seen in the data.
-    pub(super) fn change_members(&self, region: u64, changes: &[MemberChange]) {
+    /// Asks a region's leader for other members.
+    pub(super) fn change_members(&mut self, region: u64, changes: &[MemberChange]) {
         if let Some(leader) = self.leading_life(region) {
-            let wish = ChangeMembers { changes: changes.to_vec(), callback: Callback::new(drop) };
+            let events = leader.events.clone();
+            let callback = Callback::new(move |outcome| events.push(Event::MembersTold(region, outcome)));
+            let wish = ChangeMembers { changes: changes.to_vec(), callback };
             // One for which there is no room is not fulfilled.
             let _ = leader.rooms.scheduler.reader.of(region).router.change_members(wish);
         }
@@ -91,7 +94,7 @@ impl World {
     /// Makes all replicas voters of every region again.
     pub(super) fn gather(&mut self, end: Duration) -> Result<(), Violation> {
         let all: BTreeSet<_> = (1..=self.nodes.len() as u64).collect();
-        for region in FIRST_REGION..FIRST_REGION + self.regions.all().len() as u64 {
+        for region in self.region_ids() {
             while let Some(missing) = self.missing(region, &all)? {
                 let pause = self.now.get() + Duration::from_millis(50);
                 self.change_members(region, &[MemberChange::AddVoter(missing)]);

@@ -14,6 +14,8 @@ use crate::{
     clock,
     completion_mode::CompletionMode,
     config::{Config, ReadPolicy},
+    error::Outcome,
+    members::Members,
     region::{FIRST_REGION, Regions},
     simulator::{
         Options, Report, bank,
@@ -31,6 +33,7 @@ use crate::{
 };
 
 mod actions;
+mod farewell;
 mod lives;
 mod watch;
 
@@ -82,6 +85,8 @@ pub(super) struct World {
     of_raft: Vec<Vec<Box<dyn Invariant>>>,
     history: Rc<RefCell<History>>,
     ledger: Rc<RefCell<Ledger>>,
+    /// What was told last of a change of each region's members.
+    members_told: Vec<Option<Outcome<Members>>>,
     /// The region whose leader and members the next faults are about.
     stormy: u64,
     next_fault: Option<(Duration, Fault)>,
@@ -126,6 +131,7 @@ impl World {
             cids: BTreeMap::new(),
             of_commands: (0..count).map(|_| invariants::of_commands()).collect(),
             of_raft: (0..count).map(|_| invariants::of_raft()).collect(),
+            members_told: vec![None; count],
             stormy: FIRST_REGION,
             history: Rc::default(),
             ledger: Rc::default(),
@@ -149,14 +155,13 @@ impl World {
     }
 
     fn add_client(&mut self, doing: impl FnOnce(Rc<Port>) -> Pin<Box<dyn Future<Output = ()>>>) {
-        let (replicas, seed) = (self.nodes.len() as u64, self.random.seed());
-        let port =
-            Rc::new(Port::new(replicas, &self.regions, seed, &self.now, &self.beats, &self.wall_ahead_ms));
+        let (replicas, seed, wall) = (self.nodes.len() as u64, self.random.seed(), &self.wall_ahead_ms);
+        let port = Rc::new(Port::new(replicas, &self.regions, seed, &self.now, &self.beats, wall));
         let doing = doing(Rc::clone(&port));
         self.clients.push(Client { port, doing, is_done: false, waits_for: None });
     }
 
-    /// A storm while the clients work, then calm until all is at rest, then what was written down is checked.
+    /// A storm while the clients work, then calm, a farewell to some voters, and rest; then what was written down is checked.
     pub(super) fn run(&mut self) -> Result<Report, Violation> {
         for at in 0..self.nodes.len() {
             self.start(at)?;
@@ -169,6 +174,8 @@ impl World {
         self.calm()?;
         let end = self.now.get() + CALM;
         self.until("the clients are done", end, |world| world.clients.iter().all(|client| client.is_done))?;
+        self.gather(end)?;
+        self.farewell(end)?;
         self.gather(end)?;
         let (history, ledger) = (Rc::clone(&self.history), Rc::clone(&self.ledger));
         self.add_client(|port| Box::pin(raw_client::read_all(port, history)));

@@ -45,6 +45,11 @@ impl World {
                     let region = moment.region().or(of_command.map(|operation| operation.region));
                     deeds[place(region.unwrap_or(FIRST_REGION))].push(Deed::Moment(moment, command));
                 }
+                Event::MembersTold(region, outcome) => {
+                    let now = self.now.get();
+                    self.trace.line(now, || format!("region {region}: told of its members: {outcome:?}"));
+                    self.members_told[place(region)] = Some(outcome);
+                }
                 Event::Told { operation, reply } => {
                     self.trace.line(self.now.get(), || format!("told {operation}: {reply:?}"));
                     let mut region = FIRST_REGION;
