@@ -184,14 +184,12 @@ impl<'a> StoreRegion<'a> {
         self.reader().router.transfer_leader(to);
     }
 
-    /// Changes who belongs to the group, and waits until that is applied, at most
-    /// [`Config::default_timeout`](crate::Config::default_timeout). Only the
-    /// leader can do it, one change after the other. Several replicas may change at once: then a majority of the old voters
-    /// and one of the new are needed until all have changed, and the answer comes when only the new ones count.
+    /// Changes who belongs to the group, and waits for that at most [`Config::default_timeout`](crate::Config::default_timeout).
+    /// Only the leader can do it, one change after the other. Several replicas may change at once: then a majority of the old
+    /// voters and one of the new are needed until all have changed, and the answer comes when only the new ones count.
     ///
     /// *Applied* says that whoever has no vote any more may be switched off for good: a majority of those who vote knows that,
-    /// after a power loss too, and goes on without the others. Where the answer is another one, or none comes,
-    /// [`members`](Self::members) of the leader say what has become of the change, but not that.
+    /// and will after a power loss. [`members`](Self::members) say only what is applied.
     ///
     /// A replica that is to join is opened with the same [`Config::voters`](crate::Config::voters) as all others, and gets
     /// what it lacks. A leader that loses its own vote leads until the others know that, and tells one of them to take over.
@@ -233,12 +231,9 @@ impl<'a> StoreRegion<'a> {
     /// The data engine's refusal, or [`Error::Corrupt`].
     pub fn members(&self) -> Result<Members, Error> {
         let stored = load_membership(&*self.reader().engine.snapshot())?;
-        Ok(match stored {
-            Some(membership) => Members::from(&membership.members),
-            None => {
-                let voters = self.storage.0.scheduler.config.voters.iter().copied().collect();
-                Members { voters, ..Members::default() }
-            }
-        })
+        Ok(stored.map(|stored| Members::from(&stored.members)).unwrap_or_else(|| {
+            let voters = self.storage.0.scheduler.config.voters.iter().copied().collect();
+            Members { voters, ..Members::default() }
+        }))
     }
 }

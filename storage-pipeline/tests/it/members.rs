@@ -145,6 +145,33 @@ fn a_leader_removes_itself_under_load_and_disturbs_nobody_afterwards() {
 }
 
 #[test]
+fn who_votes_no_more_may_be_switched_off_as_soon_as_that_is_told() {
+    in_every_mode_steadily(|mode, tick| {
+        let mut group = Group::with_tick(mode, tick);
+        group.write_until_applied("before");
+        for voters in [2, 1] {
+            let leader = group.cluster.wait_for_leader(PATIENCE)?.clone();
+            let leaves = id(&leader);
+            let outcome = leader.change_members(&[MemberChange::Remove(leaves)]);
+            drop(leader);
+            group.cluster.stop(leaves);
+            // Without a promise nothing is to be had.
+            let members = outcome.into_result().ok()?;
+            assert_eq!(members.voters.len(), voters, "{members:?}");
+            for stays in members.voters {
+                group.lose_power(stays);
+                group.cluster.start(stays).unwrap();
+            }
+            group.write_until_applied("afterwards");
+        }
+        let last = group.write_until_applied("at last").0;
+        check(&group, last, &["before".to_owned(), "afterwards".to_owned()]);
+        group.finish();
+        Some(())
+    });
+}
+
+#[test]
 fn a_replica_that_does_not_hear_of_its_removal_disturbs_nobody() {
     in_every_mode_steadily(|mode, tick| {
         let mut group = Group::with_tick(mode, tick);
