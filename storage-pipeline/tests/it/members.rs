@@ -152,16 +152,20 @@ fn who_votes_no_more_may_be_switched_off_as_soon_as_that_is_told() {
         for voters in [2, 1] {
             let leader = group.cluster.wait_for_leader(PATIENCE)?.clone();
             let leaves = id(&leader);
+            // What the leader has yet to say arrives when nobody hears it.
+            for other in group.others(leaves) {
+                group.cluster.network().delay(leaves, other, tick * 2);
+            }
             let outcome = leader.change_members(&[MemberChange::Remove(leaves)]);
             drop(leader);
             group.cluster.stop(leaves);
             // Without a promise nothing is to be had.
             let members = outcome.into_result().ok()?;
             assert_eq!(members.voters.len(), voters, "{members:?}");
-            for stays in members.voters {
-                group.lose_power(stays);
-                group.cluster.start(stays).unwrap();
-            }
+            members.voters.iter().for_each(|stays| group.lose_power(*stays));
+            group.cluster.network().heal();
+            thread::sleep(tick * 2);
+            members.voters.iter().for_each(|stays| group.cluster.start(*stays).unwrap());
             group.write_until_applied("afterwards");
         }
         let last = group.write_until_applied("at last").0;
