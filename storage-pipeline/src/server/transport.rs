@@ -95,8 +95,8 @@ impl GrpcTransport {
         Ok(transport)
     }
 
-    /// The other nodes are these from now on, for whoever asks the identity, too. A link to one that stays where it is is not touched; the others' end, and with them
-    /// what waits there.
+    /// The other nodes are these from now on, for whoever asks the identity, too. A link to one that stays where it is is not
+    /// touched; the others' end, and with them what waits there.
     ///
     /// # Errors
     /// The address of a node is none. Then nothing has changed.
