@@ -15,6 +15,8 @@ impl World {
     /// Takes the votes of some replicas, one after the other, and then the power of all: only those start again that still
     /// vote. Each region has to find a leader among these. All are voters before.
     pub(super) fn farewell(&mut self, end: Duration) -> Result<(), Violation> {
+        // What a replica would hold for ever is gone with its power.
+        self.until("all replicas are at rest", end, Self::is_at_rest)?;
         let all: Vec<_> = (1..=self.nodes.len() as u64).collect();
         let first = self.random.below(all.len());
         let count = 1 + self.random.below(all.len());
